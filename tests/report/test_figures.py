@@ -18,10 +18,10 @@ from dpladder.config.sweep_sections import Fit, Search
 from dpladder.learn.effects import Effect, Effects
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.statement.documents import Statement
-from dpladder.report import ladder_figure, scores_figure, shift_figure, utility_figure
+from dpladder.report import ladder_figure, pareto_figure, shift_figure
 from dpladder.report.budget_figure import COLOURS, plot_budget
 from dpladder.report.curves_figure import draw_effects
-from dpladder.report.utility_figure import frontier
+from dpladder.report.pareto_figure import frontier
 from dpladder_papers.research import distance_figure, gap_figure
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -36,14 +36,12 @@ plot_distance, plot_gap, tried = map(
         gap_figure.scores_by_place,
     ),
 )
-plot_ladder, plot_scores, plot_shift, plot_pareto, plot_utility = map(
+plot_ladder, plot_shift, plot_pareto = map(
     from_json,
     (
         ladder_figure.plot_ladder,
-        scores_figure.plot_scores,
         shift_figure.plot_shift,
-        utility_figure.plot_pareto,
-        utility_figure.plot_utility,
+        pareto_figure.plot_pareto,
     ),
 )
 
@@ -177,6 +175,10 @@ def plot_several_distances(one, path):
     plot_distance([moved(one), moved(summary(totals=TOTALS, experiment="b"), 2)], path)
 
 
+def plot_one_experiment(one, path):
+    plot_pareto([one], {}, path)
+
+
 def plot_several_experiments(one, path):
     plot_pareto(
         [one, summary(totals=TOTALS, experiment="b"), summary(experiment="c", lineage="other")],
@@ -191,20 +193,15 @@ LABELS = {
         "total step size r = η·T",
         "total ε of the final model",
     },
-    plot_scores: {"total step size r = η·T", "score: correct predictions, noised (± 1 sd)"},
     plot_one_statement: {"share of the budget, in μ²"},
-    plot_utility: {
-        "total ε, search included (δ = 1e-05)",
-        "test accuracy (± 1 sd, noise and sampling)",
-    },
     plot_further: {
         "total ε, search included (δ = 1e-05)",
-        "accuracy (± 1 sd, noise and sampling)",
+        "accuracy, 95 % intervals",
         "severity of blur",
     },
     plot_several_experiments: {
         "total ε, search included (δ = 1e-05)",
-        "test accuracy (± 1 sd, noise and sampling)",
+        "test accuracy, 95 % intervals",
     },
     plot_several_distances: {"total ε, search included", "total step size r = η·T"},
     plot_several_gaps: {"ε of one trial", "r over its rung's best", "score less its rung's best"},
@@ -269,26 +266,6 @@ def test_the_ladder_says_what_the_fit_did(tmp_path):
     )
     clamped = words(drawn(plot_ladder, DOCUMENTS["several targets"], tmp_path))
     assert "r* = 500, the limit" in clamped
-
-
-# --- scores ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.few(3)
-@each_document
-def test_each_panel_shows_its_rungs_scores(one, tmp_path):
-    svg = drawn(plot_scores, one, tmp_path)
-    assert len([part for part in svg.iter() if (part.get("id") or "").startswith("axes_")]) == len(
-        one["rungs"]
-    )
-    for number, rung in enumerate(one["rungs"]):
-        places = marks(svg, f"rung-{number}")
-        assert on_a_log_axis([x for x, _ in places], [trial["r"] for trial in rung["trials"]])
-        for (_, y), trial in zip(places, rung["trials"], strict=True):
-            assert all(
-                (y < below) == (trial["score"] > other["score"])
-                for (_, below), other in zip(places, rung["trials"], strict=True)
-            )
 
 
 # --- the budget -----------------------------------------------------------------------------------
@@ -383,7 +360,7 @@ def test_only_what_was_spent_is_explained(tmp_path):
 @pytest.mark.few(4)
 @each_document
 def test_each_tested_model_is_one_point_with_its_accuracy(one, tmp_path):
-    svg = drawn(plot_utility, one, tmp_path)
+    svg = drawn(plot_one_experiment, one, tmp_path)
     tested = one["targets"]
     places = marks(svg, f"models-{one['experiment']}")
     assert len(places) == len(tested)
@@ -392,9 +369,8 @@ def test_each_tested_model_is_one_point_with_its_accuracy(one, tmp_path):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("plot", [plot_scores, plot_ladder])
-def test_exact_counts_are_not_called_noised(plot, tmp_path):
-    said = words(drawn(plot, DOCUMENTS["no noise"], tmp_path))
+def test_exact_counts_are_not_called_noised(tmp_path):
+    said = words(drawn(plot_ladder, DOCUMENTS["no noise"], tmp_path))
     assert "score: correct predictions" in said
 
 
@@ -494,7 +470,26 @@ def test_models_at_one_epsilon_stand_side_by_side_and_repeats_at_their_mean(tmp_
     across = sorted(x for [(x, _)] in places)
     assert min(np.diff(across)) > 5
     assert svg.find(f".//{SVG}g[@id='models-a-2']") is None
-    assert "test accuracy (± 1 sd, over repeats)" in words(svg)
+    assert "test accuracy, 95 % intervals over repeats" in words(svg)
+
+
+def test_each_mark_says_its_values_and_the_figure_all_of_them(tmp_path):
+    """To a pointer that rests on it, and to who cannot see it."""
+    svg = drawn(plot_one_experiment, DOCUMENTS["several targets"], tmp_path)
+    titles = [title.text for title in svg.iter(f"{SVG}title")]
+    shares = [target["test"]["accuracy"] for target in DOCUMENTS["several targets"]["targets"]]
+    assert titles == [
+        f"main: test accuracy {share:.1%} at total ε {total:g}"
+        for share, total in zip(shares, TOTALS, strict=True)
+    ]
+    assert svg.get("role") == "img"
+    assert svg.get("aria-label") == "; ".join(titles)
+    ladder = drawn(plot_ladder, DOCUMENTS["demo"], tmp_path)
+    [trials] = [g for g in ladder.iter(f"{SVG}g") if g.get("id") == "trials"]
+    said = [title.text for title in trials.iter(f"{SVG}title")]
+    assert [text.partition(":")[0] for text in said] == [
+        f"rung {rung}, trial {trial}" for rung in range(2) for trial in range(3)
+    ]
 
 
 CURVE = Effect(("age",), ((0.0, 50.0, 100.0),), ((-1.0, 0.0, 1.0),), (0.1, 0.2, 0.1), 2.0)

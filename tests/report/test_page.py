@@ -28,10 +28,14 @@ from dpladder.report.ladder_figure import plot_ladder
 from dpladder.report.model_chapter import results, warnings
 from dpladder.report.page import Captions, OnPage, write_page
 from dpladder.report.reliability_figure import plot_reliability
-from dpladder.report.scores_figure import plot_scores
 from dpladder.report.summary import Summary
-from dpladder.report.tables import findings_table, readable, summary_table
-from dpladder.report.utility_figure import plot_utility
+from dpladder.report.tables import (
+    figures_table,
+    finals_table,
+    findings_table,
+    readable,
+    training_table,
+)
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
@@ -80,8 +84,7 @@ def the_page(folder: Path, contests: Sequence[Path] = ()) -> str:
     one = made_up(totals=TOTALS) | {"classes": 10}
     figures = folder / "results" / "main" / "figures"
     figures.mkdir(parents=True)
-    for plot, name in ((plot_ladder, "ladder"), (plot_scores, "scores"), (plot_utility, "utility")):
-        from_json(plot)(one, figures / f"{name}.svg")
+    from_json(plot_ladder)(one, figures / "ladder.svg")
     shared = folder / "results" / "figures"
     shared.mkdir()
     stated = statement(one)
@@ -90,7 +93,7 @@ def the_page(folder: Path, contests: Sequence[Path] = ()) -> str:
     summarised = from_document(Summary, one)
     of_one = [OnPage(each.stem, "main", "", pd.DataFrame(), each) for each in figures.iterdir()]
     of_all = [
-        OnPage("finals", "", "Final models", summary_table(summarised)),
+        OnPage("finals", "", "Final models", finals_table(summarised)),
         OnPage("budget", "", "Privacy", pd.DataFrame(), shared / "budget.svg"),
     ]
     path = folder / "report.html"
@@ -214,12 +217,12 @@ def of(one, target, test):
 def test_a_caption_is_printed_once_and_says_what_there_is():
     nothing = dict.fromkeys(("ladder", "research", "groups", "speaks", "limit"), False)
     caption = Captions(nothing)
-    first, second = caption("finals"), caption("finals")
+    first, second = caption("training"), caption("training")
     assert "ladder" not in first
-    assert "research" not in first
     assert "κ*, the noise" in first
-    assert second == "<strong>The final models.</strong> As above."
-    assert "as the ladder" in Captions({**nothing, "ladder": True})("finals")
+    assert second == "<strong>How each was trained.</strong> As above."
+    assert "as the ladder" in Captions({**nothing, "ladder": True})("training")
+    assert "research" not in caption("finals")
 
 
 @pytest.mark.ci
@@ -247,11 +250,10 @@ def test_findings_are_named_and_set_beside_always_saying_absent():
     assert "not clearly better than always saying absent" in warning
     shown = readable(findings_table(summary)[1:])
     assert shown["sensitivity"].tolist() == ["hidden by noise"]
-    shown = readable(findings_table(summary)[:1])
-    assert shown["sensitivity"].tolist() == ["80.0%"]
-    low, high = shown["95 % interval of sensitivity"][0].split(" to ")
-    assert 60 < float(low.strip("%")) < 70
-    assert 88 < float(high.strip("%")) < 100
+    [shown] = readable(findings_table(summary)[:1])["sensitivity"]
+    low, high = re.fullmatch(r"80.0% \((.+)–(.+)\)", shown).groups()
+    assert 60 < float(low) < 70
+    assert 88 < float(high) < 100
 
 
 def test_a_share_of_too_few_records_is_not_told_and_its_interval_is():
@@ -259,7 +261,9 @@ def test_a_share_of_too_few_records_is_not_told_and_its_interval_is():
     surely, hardly = NoisedFigure(0.9, 0.01, 0.88, 0.92), NoisedFigure(1.0, 0.12, 0.55, 1.0)
     assert figure_text(surely, "percent") == "90.0%"
     assert figure_text(hardly, "percent") == "too few records to say"
-    assert with_interval(hardly) == "too few records to say (55.0% to 100.0%)"
+    assert with_interval(hardly) == "too few records to say (55.0–100.0)"
+    assert with_interval(NoisedFigure(0.01, 0.02, -0.03, 0.05)) == "1.0% (-3.0% to 5.0%)"
+    assert with_interval(NoisedFigure(0.9, 0.0)) == "90.0%"  # an exact count of all there is
 
 
 def test_numbers_are_written_as_people_write_them():
@@ -271,9 +275,26 @@ def test_numbers_are_written_as_people_write_them():
 
 def test_how_good_a_model_is_stands_before_how_it_was_trained():
     """On a phone's screen the first columns alone are in sight."""
-    columns = [*readable(summary_table(from_document(Summary, made_up())))]
-    assert columns[:3] == ["experiment", "total ε", "test accuracy"]
-    assert columns.index("r*") > columns.index("test accuracy")
+    summary = from_document(Summary, made_up() | {"classes": 10})
+    first = readable(finals_table(summary))
+    assert [*first] == [
+        "experiment",
+        "total ε",
+        "test accuracy",
+        "without a model",
+        "the search's share",
+    ]
+    assert first["without a model"].tolist() == ["10.0%"]
+    assert readable(finals_table(replace(summary, majority=0.6)))["without a model"][0] == "60.0%"
+    assert [*readable(training_table(summary))][2:] == [
+        "ε",
+        "ε of it and its search alone",
+        "r*",
+        "η",
+        "T",
+        "σ",
+    ]
+    assert figures_table(summary).empty
 
 
 def calibrated(right: float):
@@ -292,9 +313,9 @@ def test_a_model_whose_confidence_and_accuracy_part_is_warned_of(tmp_path):
         assert words in told
         assert "Do not take its probabilities at their word." in told
     assert "sure" not in " ".join(warnings(calibrated(840.0)))
-    shown = readable(summary_table(calibrated(600.0)))
-    assert shown["confidence less accuracy"].tolist() == ["25.0%"]
-    assert shown["expected calibration error"].tolist() == ["25.0%"]
+    shown = readable(figures_table(calibrated(600.0)))
+    assert shown["confidence less accuracy"][0].startswith("25.0% (")
+    assert shown["expected calibration error"][0].startswith("25.0% (")
     plot_reliability(calibrated(600.0), tmp_path / "reliability.svg")
     drawing = (tmp_path / "reliability.svg").read_text("utf-8")
     assert drawing.count('<use xlink:href="#') >= 1

@@ -115,9 +115,9 @@ def test_classes_that_were_paid_for_are_told_and_what_noise_hides_is_not():
         "figures": {"balanced": None, "auc": {"value": 0.81234, "sd": 0.03}},
     }
     summary = SUMMARY | {"targets": [TARGET | {"test": tested}]}
-    assert readable(classes_table(summary))["accuracy"].tolist() == ["75.0%", ""]
+    assert readable(classes_table(summary))["accuracy"].tolist() == ["75.0% (58.4–91.6)", ""]
     shown = readable(summary_table(summary))
-    assert shown["AUC"].tolist() == ["0.812"]
+    assert shown["AUC"].tolist() == ["0.812 (0.754–0.871)"]
     assert "balanced accuracy" not in shown
     assert classes_table(SUMMARY).empty
 
@@ -148,9 +148,9 @@ def test_groups_of_every_test_are_told_with_the_worst_of_them():
     shown = readable(summary_table(summary))
     assert (shown["worst group"].tolist(), shown["worst-group accuracy"].tolist()) == (
         ["ill"],
-        ["75.0%"],
+        ["75.0%"],  # a document of before, without an interval
     )
-    assert shown["score on other groups"].tolist() == ["50.0%"]
+    assert shown["score on other groups"].tolist() == ["50.0% (30.4–69.6)"]
     assert groups_table(SUMMARY).empty
     counted = TARGET["test"] | {"total": 100.0}
     others = [FURTHER | {"name": "others", "test": counted | {"worst": worst}}]
@@ -195,8 +195,7 @@ def test_a_language_model_on_other_texts_is_told_by_its_perplexity():
     shown = readable(
         shift_table(SUMMARY | {"targets": [TARGET | {"test": tested(8.5), "also": also}]})
     )
-    assert shown["perplexity"].tolist() == ["8.50", "21.50"]
-    assert shown["95 % interval of perplexity"][0] == "7.50 to 9.50"
+    assert shown["perplexity"].tolist() == ["8.50 (7.50–9.50)", "21.50 (20.50–22.50)"]
     assert not {"test accuracy", "lost"} & {*shown}
 
 
@@ -265,6 +264,20 @@ def test_html_has_the_same_cells_as_markdown(tmp_path):
 def test_html_shows_marks_as_text(tmp_path):
     table = spends_table(stated(LINE | {"label": "<script>"}))
     assert "<script>" not in written(table, "t.html", tmp_path)
+
+
+def test_equal_charges_are_one_row_that_says_what_they_bought():
+    """Three trials of one rung cost the same, and so do several tables of one test."""
+    trials = [LINE | {"wildcards": {"rung": "0", "trial": f"{place}"}} for place in range(3)]
+    final = {"rule": "train_final", "wildcards": {"target": "1"}, "label": "calibration"}
+    shown = readable(spends_table(stated(*trials, LINE | {"label": "weights"}, LINE | final)))
+    assert shown["what was bought"].tolist() == [
+        "rung 0, score of a trial",
+        "rung 0, training of a trial",
+        "final training, total ε = 1, calibration",
+    ]
+    assert shown["times"].tolist() == ["3", "1", "1"]
+    assert spends_table(stated()).empty
 
 
 def test_the_best_trial_is_named():

@@ -388,9 +388,9 @@ def test_the_card_tells_of_each_class_what_was_paid_for(tmp_path: Path) -> None:
     found = counts_of(("cat", "dog"), by_class=(counts, 2.0), scores=(bins, 2.0))
     (tmp_path / "metrics.json").write_text(json.dumps(asdict(found)))
     told = card(dpladder.load(file), with_header=False)
-    assert "| cat | 75.0% (58.2% to 88.3%) |" in told
+    assert "| cat | 75.0% (58.2–88.3) |" in told
     assert "| dog | hidden by noise |" in told
-    assert "AUC: 0.500 (0.399 to 0.601)." in told
+    assert "AUC: 0.500 (0.399–0.601)." in told
     assert "Balanced" not in told
 
 
@@ -477,8 +477,8 @@ def test_the_card_tells_of_each_group_and_whether_it_was_trained_on(tmp_path: Pa
     told = card(dpladder.load(file), with_header=False)
     assert "Accuracy on held-out data: 75.0%" in told
     assert "Worst group, as noise shows it: east, 25.0%." in told
-    assert "| north | yes | 75.0% (59.4% to 86.4%) |" in told
-    assert "| east | no | 25.0% (13.6% to 40.6%) |" in told
+    assert "| north | yes | 75.0% (59.4–86.4) |" in told
+    assert "| east | no | 25.0% (13.6–40.6) |" in told
 
 
 def test_a_folder_that_is_there_is_left_alone(

@@ -105,7 +105,7 @@ def test_a_card_tells_each_finding_and_what_noise_hides(made: Any) -> None:
     words = card(dpladder.load(file), with_header=False)
     assert "It tells 3 findings, each by itself: edema, mass, effusion." in words
     assert "the share of known findings that are told right" in words
-    share = r"50\.0% \(46\.\d% to 53\.\d%\)"
-    mean = r"50\.0% \(47\.\d% to 52\.\d%\)"
+    share = r"50\.0% \(46\.\d–53\.\d\)"
+    mean = r"50\.0% \(47\.\d–52\.\d\)"
     assert re.search(rf"\| edema \| {share} \| {share} \| {mean} \|", words)
     assert re.search(rf"\| effusion \| hidden by noise \| {share} \| hidden by noise \|", words)

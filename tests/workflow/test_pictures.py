@@ -22,7 +22,7 @@ from dpladder.report import ladder_figure
 from dpladder.report.summary import Summary
 
 REPORT = Path(report.__file__).parent
-LADDER, SCORES = "results/main/figures/ladder.svg", "results/main/figures/scores.svg"
+LADDER, BUDGET = "results/main/figures/ladder.svg", "results/figures/budget.svg"
 
 
 def written(finished: Workspace) -> None:
@@ -46,18 +46,18 @@ def test_a_picture_that_cannot_be_drawn_takes_no_other_along(
     def fail(*_: object) -> None:
         raise ValueError("no <ladder>")
 
-    before = Path(SCORES).read_bytes()
-    Path(SCORES).unlink()
+    before = Path(BUDGET).read_bytes()
+    Path(BUDGET).unlink()
     monkeypatch.setattr(ladder_figure, "plot_ladder", fail)
     written(finished)
-    assert Path(SCORES).read_bytes() == before
+    assert Path(BUDGET).read_bytes() == before
     for path in (LADDER, "results/report.html"):
         assert "could not be drawn: ValueError: no &lt;ladder&gt;" in Path(path).read_text("utf-8")
     Path("logs/write_report.log").write_text(capfd.readouterr().out)
     print_failed_jobs({})
     last = capfd.readouterr().err.splitlines()[-1]
     assert last.startswith(
-        "dpladder: write_report (1 of 12 pictures): results/main/figures/ladder.svg could not be "
+        "dpladder: write_report (1 of 13 pictures): results/main/figures/ladder.svg could not be "
         "drawn"
     )
 
@@ -108,10 +108,13 @@ def test_every_row_has_a_function_and_a_caption_and_every_function_a_row() -> No
 
 @pytest.mark.ci
 def test_pictures_of_an_earlier_config_are_removed_and_nothing_else(finished: Workspace) -> None:
-    stale, own = Path("results/main/figures/shift.svg"), Path("results/main/figures/mine.svg")
-    for path in (stale, own):
+    shift, retired, own = (
+        Path(f"results/main/figures/{name}.svg") for name in ("shift", "scores", "mine")
+    )
+    for path in (shift, retired, own):
         path.write_text("<svg/>")
     written(finished)
-    assert not stale.exists()
+    assert not shift.exists()
+    assert not retired.exists()  # which an earlier dpladder drew
     assert own.exists()
     assert Path(LADDER).exists()

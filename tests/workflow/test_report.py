@@ -70,7 +70,7 @@ def test_the_guarantee_comes_first_and_the_results_before_how_they_came_about(
     said = " ".join(page.words)
     places = [
         said.index(words)
-        for words in (LineageFacts(statement, "tiny").guarantee, "test accuracy", "noised score")
+        for words in (LineageFacts(statement, "tiny").guarantee, "test accuracy", "noised share")
     ]
     assert places == sorted(places)
     assert statement.id in said
@@ -81,9 +81,7 @@ def test_it_holds_every_figure_of_the_run_and_no_picture_of_a_single_point(
 ) -> None:
     content = Path("results/report.html").read_text("utf-8")
     drawn = {path.stem for path in finished.results.rglob("*.svg")}
-    assert (
-        drawn == {"ladder", "scores", "budget"} == set(re.findall('aria-label="([a-z]+)"', content))
-    )
+    assert drawn == {"ladder", "budget"} == set(re.findall('aria-label="([a-z]+)"', content))
 
 
 def test_the_test_score_is_the_final_models_and_no_trials(finished: Workspace) -> None:

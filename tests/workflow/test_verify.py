@@ -166,7 +166,7 @@ def test_what_is_made_last_is_vouched_for_or_named(capsys: pytest.CaptureFixture
     told = capsys.readouterr().err
     assert "results/report.html: nothing vouches for it" in told
     assert "results/main/summary.json: nothing vouches for it" in told
-    assert "results/main/figures/scores.svg: nothing vouches for it" in told
+    assert "results/main/figures/ladder.svg: nothing vouches for it" in told
     assert "results/summary.csv: nothing vouches for it" in told
 
 

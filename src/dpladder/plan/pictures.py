@@ -125,6 +125,9 @@ def stale_pictures(project: Project) -> tuple[str, ...]:
         for kind in rows
         if kind.file
     }
+    possible |= {
+        str(Path("results", name, file)) for name in project.experiments for file in RETIRED
+    }
     return tuple(sorted(possible - {picture.path for picture in pictures_of(project)}))
 
 
@@ -140,12 +143,6 @@ def _for_experiment(project: Project, name: str) -> Names | None:
 def _if_trials(project: Project, name: str) -> Names | None:
     """Only where trials were run."""
     return (name,) if project.experiments[name].sweep.ladder else None
-
-
-def _totals(project: Project, name: str) -> Names | None:
-    """Only where there are several models to compare: several totals, or one without noise."""
-    config = project.experiments[name]
-    return (name,) if len(config.totals) > 1 or config.final.without_noise else None
 
 
 def _if_shifted(project: Project, name: str) -> Names | None:
@@ -178,7 +175,9 @@ def _modelled(project: Project, _: str) -> Names | None:
 
 def _frontier(project: Project, _: str) -> Names | None:
     """A point alone says nothing."""
-    models = sum(len(config.totals) for config in project.experiments.values())
+    models = sum(
+        len(config.totals) + config.final.without_noise for config in project.experiments.values()
+    )
     return tuple(project.experiments) if models > 1 else None
 
 
@@ -193,34 +192,33 @@ def _figure(name: str, chapter: str, when: When, takes: Takes = "one", draw: str
     return Kind(name, f"figures/{name}.svg", chapter, when, drawn_by, takes)
 
 
+# of an experiment, that an earlier dpladder drew
+RETIRED = ("figures/utility.svg", "figures/scores.svg")
 OF_EXPERIMENT = (
     Kind(
         "finals",
         "tables/finals.html",
         "Final models",
         _for_experiment,
-        "tables:summary_table",
+        "tables:finals_table",
         on_page=False,
     ),
-    _figure("utility", "Final models", _totals),
     _figure("shift", "Final models", _if_shifted),
     Kind("shift", "tables/shift.md", "", _if_shifted, "tables:shift_table"),
     _figure("reliability", "Final models", _calibrated),
     _figure("curves", "Final models", _additive),
     _figure("ladder", "Ladder", _if_trials),
-    _figure("scores", "Ladder", _if_trials),
     Kind("trials", "tables/trials.html", "Ladder", _if_trials, "tables:trials_table"),
 )
 OF_ALL = (
     Kind("models", "summary.csv", "", _modelled, "tables:models_table", "compared", on_page=False),
     Kind("grid", "tables/grid.html", "Final models", _cells, "tables:grid_table", "compared"),
     Kind("grid", "tables/grid.md", "", _cells, "tables:grid_table", "compared", on_page=False),
-    Kind("finals", "", "Final models", _modelled, "tables:summary_table", "each"),
     *(
         Kind(name, "", "Final models", _modelled, f"tables:{name}_table", "each")
-        for name in ("classes", "confusion", "findings", "groups")
+        for name in ("finals", "figures", "classes", "confusion", "findings", "groups", "training")
     ),
-    _figure("pareto", "Final models", _frontier, "compared", "utility_figure:plot_pareto"),
+    _figure("pareto", "Final models", _frontier, "compared"),
     _figure("budget", "Privacy", _statement, "statement"),
     Kind("spends", "tables/spends.html", "Privacy", _statement, "tables:spends_table", "statement"),
 )

@@ -29,7 +29,9 @@ from dpladder.report.style import (
     VERMILLION,
     canvas,
     percent_axis,
+    say,
 )
+from dpladder.report.tables import BOUGHT
 
 EVERY_PART = "all"
 SEARCH = ("rung", "trial")  # how the names of what the search costs begin
@@ -138,16 +140,7 @@ def _name(line: StatedSpend) -> str:
     no charge is left out of a bar unseen."""
     if line.rule == "run_trial":
         return "trial scores" if line.label == "score" else f"rung {line.wildcards['rung']}"
-    return {
-        "count_units": "units by class",
-        "estimate_mean": "feature mean",
-        "estimate_sums": "shared sums",
-        "estimate_head": "first head",
-        "train_final": "final training",
-        "private_search": "private search",
-        "evaluate": "test count",
-        "evaluate_also": "further test counts",
-    }[line.rule]
+    return BOUGHT[line.rule]
 
 
 def _order(name: str) -> tuple[int, int]:
@@ -176,7 +169,9 @@ def _draw(axes: Axes, place: int, bar: Bar, colours: Mapping[str, str]) -> None:
     for name, colour in colours.items():
         width = bar.shares.get(name, 0.0)
         if width:
-            axes.barh(place, width, left=left, height=0.7, color=colour, ec="white", lw=0.5)
+            gid = f"bar-{place}-{name}"
+            axes.barh(place, width, 0.7, left, gid=gid, color=colour, ec="white", lw=0.5)
+            say(axes, gid, f"{bar.label}: {name} {percent(width)}")
             left += width
     search = sum(width for name, width in bar.shares.items() if name.startswith(SEARCH))
     note = f"{percent(left)}{f', search {percent(search)}' if search else ''}"

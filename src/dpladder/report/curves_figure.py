@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from dpladder.learn.effects import Effect, Effects
-from dpladder.report.style import BLUE, CYCLE, GREY, INK, canvas
+from dpladder.privacy.accounting.rounding import SDS_OF_95_PERCENT
+from dpladder.report.style import BLUE, CYCLE, GREY, INK, canvas, say
 from dpladder.report.summary import Summary
 from dpladder.report.tables import short_number
 
@@ -65,7 +68,9 @@ def _draw_curve(axes: Axes, effect: Effect) -> None:
     x = [float(at) for at in effect.at[0]]
     for number, values in enumerate(effect.values[:LINES]):
         colour = CYCLE[number]
-        axes.plot(x, values, color=colour, lw=1.5, gid=f"curve-{number}-{effect.columns[0]}")
+        gid = f"curve-{number}-{effect.columns[0]}"
+        axes.plot(x, values, color=colour, lw=1.5, gid=gid)
+        say(axes, gid, course(effect, values))
         if effect.sd:
             low, high = _band(values, effect.sd)
             axes.fill_between(x, low, high, color=colour, alpha=0.18, lw=0)
@@ -73,11 +78,29 @@ def _draw_curve(axes: Axes, effect: Effect) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda at, _: f"{at:g}"))
 
 
+def course(effect: Effect, values: Sequence[float]) -> str:
+    """Where a column's term is lowest and where highest, in words."""
+    places = [*product(*effect.at)]
+    ends = [
+        f"{short_number(value)} at {' and '.join(map(_place, places[values.index(value)]))}"
+        for value in (min(values), max(values))
+    ]
+    return f"{' x '.join(effect.columns)}: from {' to '.join(ends)}"
+
+
+def _place(at: float | str) -> str:
+    return at if isinstance(at, str) else short_number(at)
+
+
 def _draw_bars(axes: Axes, effect: Effect) -> None:
-    """A bar for each level, with the deviation of the noise."""
+    """A bar for each level, with the interval of its noise."""
     names = [str(level) for level in effect.at[0]]
     values = effect.values[-1]
-    axes.bar(range(len(names)), values, color=BLUE, alpha=0.6, yerr=effect.sd or None, capsize=2)
+    half = [SDS_OF_95_PERCENT * one for one in effect.sd] or None
+    bars = axes.bar(range(len(names)), values, color=BLUE, alpha=0.6, yerr=half, capsize=2)
+    for name, bar, value in zip(names, bars, values, strict=True):
+        bar.set_gid(f"bar-{effect.columns[0]}-{name}")
+        say(axes, str(bar.get_gid()), f"{effect.columns[0]} {name}: {short_number(value)}")
     few = range(len(names)) if len(names) <= 6 else ()
     axes.set_xticks([*few], [_short(names[place], LONGEST) for place in few], rotation=30)
 
@@ -100,15 +123,16 @@ def _draw_map(axes: Axes, effect: Effect, largest: float) -> None:
     for names, set_ticks in ((first, axes.set_xticks), (second, axes.set_yticks)):
         ends = [0, len(names) - 1]
         texts = [names[place] for place in ends]
-        set_ticks(
-            ends, [_short(one if isinstance(one, str) else short_number(one)) for one in texts]
-        )
+        set_ticks(ends, [_short(_place(one)) for one in texts])
     axes.tick_params(labelcolor=INK)
 
 
 def _band(values: tuple[float, ...], sd: tuple[float, ...]) -> tuple[list[float], list[float]]:
     pairs = [*zip(values, sd, strict=True)]
-    return [value - one for value, one in pairs], [value + one for value, one in pairs]
+    return (
+        [value - SDS_OF_95_PERCENT * one for value, one in pairs],
+        [value + SDS_OF_95_PERCENT * one for value, one in pairs],
+    )
 
 
 def _short(text: str, longest: int = 8) -> str:

@@ -13,7 +13,7 @@ from matplotlib.collections import PathCollection
 from matplotlib.lines import Line2D
 from numpy.polynomial import Polynomial
 
-from dpladder.privacy.accounting.rounding import round_up_short
+from dpladder.privacy.accounting.rounding import percent, round_up_short
 from dpladder.report.style import (
     GREY,
     INK,
@@ -23,6 +23,7 @@ from dpladder.report.style import (
     dots,
     log_axis,
     log_limits,
+    say,
     score_bar,
 )
 from dpladder.report.summary import FinalFound, FitFound, RungFound, Summary
@@ -98,8 +99,15 @@ def _draw_trials(axes: Axes, rungs: Rungs) -> PathCollection:
     """All trials, coloured by their scores, and a ring around each rung's best."""
     trials = [(x, trial.r, trial.share) for x, rung in rungs for trial in rung.trials]
     best = [(x, rung.best.r) for x, rung in rungs]
-    dots(axes, best, "o", mfc="none", mec=INK, mew=1.4, ms=11, gid="best", zorder=4)
+    ring = {"mfc": "none", "mec": INK, "mew": 1.4, "ms": 11, "zorder": 4}
+    dots(axes, best, "o", label="best of its rung", gid="best", **ring)
     places, radii, scores = zip(*trials, strict=True)
+    texts = [
+        f"rung {place}, trial {one.trial}: r = {short_number(one.r)}, score {percent(one.share)}"
+        for place, (_, rung) in enumerate(rungs)
+        for one in rung.trials
+    ]
+    say(axes, "trials", *texts)
     return axes.scatter(places, radii, c=scores, s=45, cmap="cividis", gid="trials", zorder=3)
 
 
@@ -124,7 +132,8 @@ def _draw_targets(axes: Axes, targets: Targets) -> None:
             label, place, (6, -5), textcoords="offset points", va="top", fontsize=8, zorder=6
         )
     points = [(x, fit.r_star) for x, _, fit in targets]
-    dots(axes, points, "D", color=VERMILLION, mec="white", ms=8, gid="r_star", zorder=5)
+    look = {"color": VERMILLION, "mec": "white", "ms": 8, "zorder": 5}
+    dots(axes, points, "D", label="final training", gid="r_star", **look)
 
 
 def _name_totals(axes: Axes, targets: Targets) -> None:

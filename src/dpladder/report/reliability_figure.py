@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dpladder.privacy.accounting.rounding import sampling_spread
 from dpladder.report.style import GREY, canvas, draw_line, look_of, percent_axis
 from dpladder.report.summary import Summary
 
@@ -22,11 +21,7 @@ def plot_reliability(summary: Summary, path: Path) -> None:
         axes.plot([0, 1], [0, 1], color=GREY, lw=1, ls=(0, (4, 3)), label="right as often as sure")
         for number, target in enumerate(summary.targets):
             points = [
-                (
-                    one.confidence or 0.0,
-                    right.value,
-                    sampling_spread(right.value, right.sd, one.total),
-                )
+                (one.confidence or 0.0, right.value, *right.interval)
                 for one in target.test.reliability or ()
                 if (right := one.accuracy)
             ]
@@ -36,6 +31,6 @@ def plot_reliability(summary: Summary, path: Path) -> None:
             percent_axis(axis)
         axes.set_xlim(0, 1)
         axes.set_xlabel("confidence, the mean of each bin")
-        axes.set_ylabel("accuracy (± 1 sd, noise and sampling)")
+        axes.set_ylabel("accuracy, 95 % intervals")
         axes.set_title(summary.experiment)
         axes.legend()

@@ -11,7 +11,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import MultipleLocator
 
-from dpladder.privacy.accounting.rounding import round_up_short
+from dpladder.learn.measures.tested import WorstTested
+from dpladder.privacy.accounting.rounding import NoisedFigure, round_up_short
 from dpladder.report.style import (
     INK,
     canvas,
@@ -45,7 +46,7 @@ def plot_shift(summary: Summary, path: Path) -> None:
         for axes, which in zip(further_axes, corrupted, strict=True):
             _draw_over_severity(axes, whole, which)
         percent_axis(over.yaxis)
-        over.set_ylabel(summary.counted("accuracy") + " (± 1 sd, noise and sampling)")
+        over.set_ylabel(summary.counted("accuracy") + ", 95 % intervals")
 
 
 def _draw_over_epsilon(axes: Axes, targets: Sequence[FinalFound], summary: Summary) -> None:
@@ -56,10 +57,10 @@ def _draw_over_epsilon(axes: Axes, targets: Sequence[FinalFound], summary: Summa
         colour, marker = look_of(number - 1)[0] if number else INK, look_of(number)[1]
         each = [(target, target.tests[name]) for target in targets]
         label = name if number else "test part"
-        points = [(target.epsilon, test.accuracy, test.spread) for target, test in each]
+        points = [(target.epsilon, test.accuracy, *test.score.interval) for target, test in each]
         draw_line(axes, points, label, colour, marker, f"shift-epsilon-{label}")
         lowest = [(target.epsilon, test.worst) for target, test in each]
-        if worst := [(epsilon, one.value, one.sd) for epsilon, one in lowest if one]:
+        if worst := [(epsilon, one.value, *_interval(one)) for epsilon, one in lowest if one]:
             of_worst = f"{label}, worst group"
             draw_line(
                 axes, worst, of_worst, colour, marker, f"shift-epsilon-{of_worst}", filled=False
@@ -84,7 +85,9 @@ def _draw_over_severity(axes: Axes, targets: Sequence[FinalFound], which: Corrup
             (one.severity or 0, one.test) for one in target.also if _corruption_key(one) == which
         ]
         line_points = [(0, target.tests[of]), *sorted(tests, key=lambda one: one[0])]
-        points = [(float(severity), test.accuracy, test.spread) for severity, test in line_points]
+        points = [
+            (float(severity), test.accuracy, *test.score.interval) for severity, test in line_points
+        ]
         private = target.target_epsilon < math.inf
         label = f"total ε = {target.total}" if private else "ε = ∞: no privacy"
         draw_line(axes, points, label, *look_of(number), f"shift-{name}-{label}")
@@ -93,6 +96,11 @@ def _draw_over_severity(axes: Axes, targets: Sequence[FinalFound], which: Corrup
     axes.set_title(f"{name}: {'test part' if of == 'test' else of}")
     if len(targets) > 1:
         axes.legend()
+
+
+def _interval(worst: WorstTested) -> tuple[float, float]:
+    """Of the worst group, which documents of before have without one."""
+    return worst.interval or NoisedFigure(worst.value, worst.sd).interval
 
 
 def _corruption_key(one: AlsoTested) -> Corrupted:

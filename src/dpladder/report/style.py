@@ -3,11 +3,15 @@ plain numbers."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from html import escape
+from io import StringIO
 from pathlib import Path
 from typing import Any, Literal
+from xml.sax.saxutils import quoteattr
 
 from matplotlib import style
 from matplotlib.axes import Axes
@@ -16,6 +20,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
+from dpladder.privacy.accounting.rounding import percent
 from dpladder.report.tables import short_number
 
 # Okabe & Ito's colours, told apart with every common form of colour blindness; their yellow is too
@@ -23,6 +28,9 @@ from dpladder.report.tables import short_number
 ORANGE, SKY, GREEN = "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILLION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
 INK, GREY, PALE = "#222222", "#8A8A8A", "#EFEFEF"
+MOST_READ = 40  # values of a figure that are read aloud
+# where, how high, and the ends of a 95 % interval of that
+Point = tuple[float, float, float, float]
 CYCLE = (BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY, INK)
 MARKERS = "osD^vP"
 
@@ -51,7 +59,8 @@ def canvas(path: Path, height: float = 4.4, width: float = 7.6) -> Iterator[Figu
     """A figure, in inches, that is written to `path` as SVG when the block ends.
 
     The same input gives the same bytes: no date, no program's name, no random ids. The report's
-    record seals them (contract: signed-bytes).
+    record seals them (contract: signed-bytes). What `say` was given shows where a pointer rests,
+    and is read aloud.
 
     Args:
         path: where the SVG goes. If the block raises, nothing is written.
@@ -61,30 +70,43 @@ def canvas(path: Path, height: float = 4.4, width: float = 7.6) -> Iterator[Figu
     with style.context(["default", STYLE]):  # whatever the user's own matplotlibrc says
         figure = Figure(figsize=(width, height), layout="constrained")
         yield figure
-        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+        drawing = StringIO()
+        figure.savefig(drawing, format="svg", metadata={"Date": None, "Creator": None})
+        path.write_text(_with_values(drawing.getvalue(), figure), "utf-8")
 
 
-@contextmanager
-def panels(path: Path, count: int, most_columns: int) -> Iterator[tuple[Figure, list[Axes]]]:
-    """A figure as of `canvas`, with panels that share both axes, filled row by row.
+def say(axes: Axes, gid: str, *texts: str | Callable[[], str]) -> None:
+    """Say the values of a group of marks in words.
 
     Args:
-        path: where the SVG goes.
-        count: of panels; 1 or more.
-        most_columns: panels beside each other. The height follows from the rows.
-
-    Yields:
-        The figure, and its panels in order.
+        axes: that have the marks.
+        gid: of their group in the file.
+        *texts: of each mark, or what gives it once all is drawn.
     """
-    columns = min(count, most_columns)
-    rows = math.ceil(count / columns)
-    with canvas(path, height=1.2 + 2.4 * rows) as figure:
-        grid = list(figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat)
-        for unused in grid[count:]:
-            unused.remove()
-        for lowest in grid[count - columns : count]:
-            lowest.tick_params(labelbottom=True)
-        yield figure, grid[:count]
+    vars(axes.get_figure(root=True)).setdefault("said", []).append((gid, texts))
+
+
+def _with_values(drawing: str, figure: Figure) -> str:
+    """The SVG with what was said of its marks: as a title of each, and all of it as its label."""
+    every: list[str] = []
+    for gid, said in vars(figure).get("said", ()):
+        texts = [escape(one if isinstance(one, str) else one()) for one in said]
+        every += texts
+        opening = f"<g id={quoteattr(gid)}>"
+        before, _, rest = drawing.partition(opening)
+        inside, ending, rest = rest.partition('<g id="')
+        start, *marks = re.split(r"(?<=<use )", inside)
+        if len(marks) == len(texts):
+            titled = (
+                mark.replace("/>", f"><title>{text}</title></use>", 1)
+                for mark, text in zip(marks, texts, strict=True)
+            )
+            inside = "".join([start, *titled])
+        elif len(texts) == 1:
+            inside = f"<title>{texts[0]}</title>{inside}"
+        drawing = f"{before}{opening}{inside}{ending}{rest}" if inside else drawing
+    label = "; ".join(every[:MOST_READ])
+    return drawing.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 
 
 def percent_tick(value: float, _: object = None) -> str:
@@ -144,6 +166,19 @@ def dots(axes: Axes, points: Iterable[tuple[float, float]], marker: str, **look:
     """
     points = list(points)
     axes.plot([x for x, _ in points], [y for _, y in points], marker, ls="", **look)
+    if gid := look.get("gid"):
+        say(axes, gid, *(partial(_value, axes, look.get("label", ""), *one) for one in points))
+
+
+def _value(axes: Axes, label: str, x: float, y: float) -> str:
+    """A point in words, as its axes write numbers."""
+    said = []
+    for axis, value in ((axes.yaxis, y), (axes.xaxis, x)):
+        write = axis.get_major_formatter()
+        shares = isinstance(write, FuncFormatter) and write(value).endswith("%")
+        text = percent(value) if shares else short_number(value)
+        said.append(f"{re.split(',| [(]', axis.get_label_text())[0]} {text}".strip())
+    return f"{label}: {' at '.join(said)}".removeprefix(": ")
 
 
 def look_of(number: int) -> tuple[str, str]:
@@ -151,33 +186,40 @@ def look_of(number: int) -> tuple[str, str]:
     return CYCLE[number % len(CYCLE)], MARKERS[number % len(MARKERS)]
 
 
+def whiskers(axes: Axes, points: Sequence[Point], **look: Any) -> None:
+    """The intervals of points as bars, where there are any."""
+    x, y, low, high = ([point[k] for point in points] for k in range(4))
+    ends = [
+        [max(sign * (end - at), 0.0) for at, end in zip(y, ends, strict=True)]
+        for sign, ends in ((-1, low), (1, high))
+    ]
+    axes.errorbar(x, y, yerr=ends if low != high else None, **{"fmt": "none"} | look)
+
+
 def draw_line(
     axes: Axes,
-    points: Sequence[tuple[float, float, float]],
+    points: Sequence[Point],
     label: str,
     colour: str,
     marker: str,
     gid: str,
     filled: bool = True,
 ) -> None:
-    """Markers with error bars, and a pale line between them.
+    """Markers with their intervals, and a pale line between them.
 
     Args:
         axes: the panel.
-        points: where, how high, and the deviation of that; without any, there are no bars.
+        points: without intervals there are no bars.
         label: for the legend.
         colour, marker: as `look_of` gives them.
         gid: of the markers' group in the file.
         filled: whether markers are; others have a dotted line.
     """
-    x, y, sd = ([point[k] for point in points] for k in range(3))
-    style = "-" if filled else ":"
-    axes.errorbar(
-        x, y, yerr=sd if any(sd) else None, color=colour, lw=1, ls=style, alpha=0.5, capsize=3
-    )
+    line = "-" if filled else ":"
+    whiskers(axes, points, fmt=line, color=colour, lw=1, alpha=0.5, capsize=3)
     inside, edge = (colour, "white") if filled else ("white", colour)
     look = {"color": colour, "mfc": inside, "mec": edge, "ms": 7, "zorder": 3}
-    dots(axes, zip(x, y, strict=True), marker, label=label, gid=gid, **look)
+    dots(axes, [(x, y) for x, y, _, _ in points], marker, label=label, gid=gid, **look)
 
 
 def score_bar(figure: Figure, grid: list[Axes], points: ScalarMappable, label: str) -> None:

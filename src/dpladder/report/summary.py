@@ -18,7 +18,7 @@ from dpladder.config.section import from_document
 from dpladder.learn.effects import Effects
 from dpladder.learn.measures.tables import figures_of_counts
 from dpladder.learn.measures.tested import ReleasedCounts, Tested
-from dpladder.privacy.accounting.rounding import round_up_short
+from dpladder.privacy.accounting.rounding import NoisedFigure, round_up_short
 from dpladder.privacy.statement.documents import Cost
 from dpladder.public_files import read_json
 
@@ -69,6 +69,11 @@ class TrialFound(Choice):
     def share(self) -> float:
         """The score as a share of the records counted by declaration; noise may leave [0, 1]."""
         return self.score / self.counted
+
+    @property
+    def noised_share(self) -> NoisedFigure:
+        """The same with its noise, and an interval over that alone."""
+        return NoisedFigure(self.share, self.score_sd / self.counted)
 
 
 @dataclass(frozen=True)
@@ -319,6 +324,15 @@ class Summary:
     def r_label(self) -> str:
         """What the ladder's r stands for."""
         return "1/λ, r of the ladder" if self.searches == "ridge" else "total step size r = η·T"
+
+    def baseline(self, test: Tested) -> float | None:
+        """The share that is right without a model: of always naming the largest class, as it was
+        counted or declared, or else of a guess. None of what has no such share."""
+        if test.perplexity is not None or test.brier or test.range is not None:
+            return None
+        counted = test.majority
+        chance = 1 / self.classes if self.classes else None
+        return counted.value if counted else self.majority or chance
 
     def counted(self, otherwise: str) -> str:
         """What a share of the test records' counts is, in words: of a language model, whose records

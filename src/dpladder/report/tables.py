@@ -10,6 +10,8 @@ a table costs nothing (contract: no-tell).
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
@@ -26,8 +28,7 @@ from dpladder.learn.measures.tested import (
     ClassTested,
     Tested,
     WorstTested,
-    ends_text,
-    figure_text,
+    with_interval,
 )
 from dpladder.privacy.accounting.rounding import (
     SDS_OF_95_PERCENT,
@@ -38,7 +39,7 @@ from dpladder.privacy.accounting.rounding import (
     round_up,
     round_up_short,
 )
-from dpladder.privacy.statement.documents import Statement
+from dpladder.privacy.statement.documents import StatedSpend, Statement
 from dpladder.report.summary import Summary
 
 
@@ -74,25 +75,28 @@ COLUMNS: dict[str, tuple[str, Show]] = {
     "eta": ("η", short_number),
     "ridge": ("λ", short_number),
     "alpha": ("α", short_number),
-    "steps": ("T", "{:.0f}".format),
     "sigma": ("σ", short_number),
-    "score": ("noised score", lambda score: f"{score:.1f}"),
-    "score_sd": ("± 1 sd of noise", lambda sd: f"{sd:.1f}"),
+    "share": ("score", percent),
+    "baseline": ("without a model", percent),
     "test_accuracy": ("test accuracy", percent),
     "one_minus_brier": (BRIER, percent),
     "perplexity": ("perplexity", short_number),
-    "present": ("with it", "{:.1f}".format),
-    "absent": ("without it", "{:.1f}".format),
+    "present": ("with it", "{:,.0f}".format),
+    "absent": ("without it", "{:,.0f}".format),
     "worst": ("worst group", str),
     "worst_accuracy": ("worst-group accuracy", percent),
     "worst_one_minus_brier": (f"worst-group {BRIER}", percent),
     "accuracy": ("accuracy", percent),
-    "correct": ("right", "{:.1f}".format),
-    "wrong": ("wrong", "{:.1f}".format),
+    "correct": ("right", "{:,.0f}".format),
+    "wrong": ("wrong", "{:,.0f}".format),
     "lost": ("lost", percent),
     "counted": ("records counted", "{:,.0f}".format),
-    "search_share": ("search, share of μ²", percent),
-    "count": ("times", str),
+    "search_share": ("the search's share", percent),
+    "buys": ("what was bought", str),
+    "reads": ("of the part", str),
+    "charges": ("times", str),
+    "count": ("steps", "{:,}".format),
+    "steps": ("T", "{:,.0f}".format),
 }
 # a figure that is added to FIGURES has its two columns by itself
 for one in FIGURES:
@@ -118,6 +122,7 @@ def summary_table(summary: Summary) -> pd.DataFrame:
                 "experiment": summary.experiment,
                 "total_epsilon": target.target_epsilon,
                 **_headline_columns(test),
+                "baseline": summary.baseline(test),
                 **_figures(FIGURES, test.figures),
                 **_worst_columns(test.worst, summary.findings),
                 "epsilon": target.stated.epsilon,
@@ -143,6 +148,41 @@ def summary_table(summary: Summary) -> pd.DataFrame:
             if target.student is not None
         ]
     )
+
+
+# columns of `summary_table` that tell its models apart, that tables for readers show, and the rest
+MODEL = ("experiment", "total_epsilon")
+FIRST = ("test_accuracy", "one_minus_brier", "perplexity", "rmse", "baseline", "rmse_of_mean")
+TRAINING = ("epsilon", "own_epsilon", "kappa_star", "r_star", "eta", "ridge", "alpha", "steps")
+
+
+def finals_table(summary: Summary) -> pd.DataFrame:
+    """Of `summary_table` what anybody asks first: how good each model is, and its baseline."""
+    return _columns(summary_table(summary), [*FIRST, "search_share"])
+
+
+def figures_table(summary: Summary) -> pd.DataFrame:
+    """Of `summary_table` all other figures that a test bought; empty where it bought none."""
+    table = summary_table(summary)
+    known = {*FIRST, "search_share", *TRAINING, "sigma", "suspect", "accuracy_sd", *MODEL}
+    bought = [one for one in map(_base, table) if one not in known | {"accuracy"}]
+    figures = _columns(table, [*dict.fromkeys(bought)])
+    return figures if len(readable(figures).columns) > len(MODEL) else pd.DataFrame()
+
+
+def training_table(summary: Summary) -> pd.DataFrame:
+    """Of `summary_table` what each model costs, and how it was trained, in symbols."""
+    return _columns(summary_table(summary), [*TRAINING, "sigma", "suspect"])
+
+
+def _base(name: Any) -> str:
+    """The figure that a column of its noise or of its interval is about."""
+    return re.sub(f"({LOW}|{HIGH}|_sd|_spread)$", "", str(name))
+
+
+def _columns(table: pd.DataFrame, figures: Sequence[str]) -> pd.DataFrame:
+    """The columns of some figures, with those of their intervals, behind the model's name."""
+    return table[[name for name in table if _base(name) in (*MODEL, *figures)]]
 
 
 def models_table(
@@ -234,20 +274,9 @@ def _worst_columns(figure: WorstTested | None, findings: bool) -> dict[str, str 
 
 
 def _accuracy_columns(one: ClassTested, findings: bool = False) -> dict[str, float | None]:
-    """Columns of a class or a group. A deviation of 0 is left empty: exact counts have no noise to
-    show. Of findings a group counts by the Brier score."""
-    name = "one_minus_brier" if findings else "accuracy"
-    low, high = one.score.interval if one.score else (None, None)
-    return {
-        name: one.accuracy,
-        f"{name}{LOW}": low,
-        f"{name}{HIGH}": high,
-        "accuracy_sd": one.accuracy_sd or None,
-        "accuracy_spread": one.spread,
-        "correct": one.correct,
-        "wrong": one.wrong,
-        "score_sd": one.sd or None,
-    }
+    """Columns of a class or a group. Of findings a group counts by the Brier score."""
+    score = _value_and_sd("one_minus_brier" if findings else "accuracy", one.score)
+    return {**score, "correct": one.correct, "wrong": one.wrong}
 
 
 def classes_table(summary: Summary) -> pd.DataFrame:
@@ -291,10 +320,9 @@ def confusion_table(summary: Summary) -> pd.DataFrame:
                 "total_epsilon": target.target_epsilon,
                 "class": one.name,
                 **{
-                    f"taken for {other.name}": None if count is None else f"{count:.0f}"
+                    f"taken for {other.name}": None if count is None else f"{count:,.0f}"
                     for other, count in zip(classes, confusion.row_or_hidden(place), strict=True)
                 },
-                "score_sd": confusion.sd or None,
             }
             for target in summary.targets
             if (confusion := target.test.confusion) and (classes := target.test.classes)
@@ -397,7 +425,7 @@ def grid_table(
     summaries: Sequence[Summary], cells: Mapping[str, Mapping[str, str]]
 ) -> pd.DataFrame:
     """One row for each combination, a column for each total. A cell has accuracy, the mean over
-    repeats where there are several, and one deviation, over repeats or of noise and sampling.
+    repeats where there are several, and an interval, over repeats or over noise and sampling.
 
     Args:
         summaries: of all experiments that `cells` names.
@@ -405,7 +433,7 @@ def grid_table(
             have equal values.
 
     Returns:
-        Cells as text, `91.2% ± 0.4%`. The first columns are the axes.
+        Cells as text, `91.2% (90.4–92.0)`. The first columns are the axes.
     """
     by_name = {one.experiment: one for one in summaries}
     rows: dict[tuple[str, ...], dict[str, list[Tested]]] = {}
@@ -417,18 +445,25 @@ def grid_table(
     return pd.DataFrame(
         [
             dict(zip(axes, place, strict=True))
-            | {total: _mean(tests) for total, tests in row.items()}
+            | {total: _mean_text(tests) for total, tests in row.items()}
             for place, row in rows.items()
         ]
     )
 
 
-def _mean(tests: Sequence[Tested]) -> str:
-    """The mean and deviation of several repeats; of one its own figure, with the spread of its
-    test."""
+def mean_score(tests: Sequence[Tested]) -> tuple[float, float, float]:
+    """The mean of several repeats, with ends that hold 95 % of them; of one its own figure and
+    interval."""
+    if len(tests) == 1:
+        return (tests[0].accuracy, *tests[0].score.interval)
     accuracies = [test.accuracy for test in tests]
-    sd = stdev(accuracies) if len(accuracies) > 1 else tests[0].spread
-    return f"{fmean(accuracies):.1%}" + (f" ± {sd:.1%}" if sd else "")
+    mean, half = fmean(accuracies), SDS_OF_95_PERCENT * stdev(accuracies)
+    return mean, mean - half, mean + half
+
+
+def _mean_text(tests: Sequence[Tested]) -> str:
+    mean, low, high = mean_score(tests)
+    return with_interval(NoisedFigure(mean, 0.0, low, high))
 
 
 def trials_table(summary: Summary) -> pd.DataFrame:
@@ -438,8 +473,8 @@ def trials_table(summary: Summary) -> pd.DataFrame:
         summary: an experiment's. Without a ladder there is no row.
 
     Returns:
-        `score` is a count of correct predictions, with noise of deviation `score_sd`. `epsilon` is
-        what each trial of the rung cost.
+        `share` is the noised score as a share of the records that count, its interval over noise
+        alone. `epsilon` is what each trial of the rung cost.
     """
     return pd.DataFrame(
         [
@@ -450,8 +485,7 @@ def trials_table(summary: Summary) -> pd.DataFrame:
                 "kappa": trial.kappa,
                 "r": trial.r,
                 **trial.choice,
-                "score": trial.score,
-                "score_sd": trial.score_sd,
+                **_value_and_sd("share", trial.noised_share),
                 "best": "best" if trial.trial == rung.best.trial else "",
             }
             for number, rung in enumerate(summary.rungs)
@@ -461,33 +495,60 @@ def trials_table(summary: Summary) -> pd.DataFrame:
 
 
 def spends_table(statement: Statement) -> pd.DataFrame:
-    """One row for each charge of the workflow.
+    """One row for equal charges of the workflow, which bought the same of several trials or tables.
 
     Args:
         statement: whose lines the rows are, in its order. What other tools spent is not among them.
 
     Returns:
-        `mu` and `epsilon` are of the whole charge, whose event happened `count` times. A superseded
-        one paid for another answer than the one that is stated; it was spent all the same.
+        `mu` and `epsilon` are of each of `charges` charges, whose event happened `count` times. A
+        superseded one paid for another answer than the one that is stated; it was spent all the
+        same.
     """
-    return pd.DataFrame(
-        [
-            {
-                "dataset": lineage,
-                "experiment": line.experiment,
-                "rule": line.rule,
-                "job": line.wildcards_text,
-                "buys": line.label,
-                "reads": line.partition,
-                "count": line.count,
-                "mu": line.mu,
-                "epsilon": line.epsilon,
-                "superseded": "superseded" if line.superseded else None,
-            }
-            for lineage, dataset in statement.datasets.items()
-            for line in dataset.spends
-        ]
+    rows = Counter(
+        (
+            lineage,
+            line.experiment,
+            _bought(line),
+            line.partition,
+            line.count,
+            line.mu,
+            line.epsilon,
+            "superseded" if line.superseded else None,
+        )
+        for lineage, dataset in statement.datasets.items()
+        for line in dataset.spends
     )
+    names = ("dataset", "experiment", "buys", "reads", "count", "mu", "epsilon", "superseded")
+    table = pd.DataFrame(rows.keys(), columns=[*names])
+    table.insert(4, "charges", [*rows.values()])
+    return table
+
+
+# what each rule's charge is called on the page, and what of it goes without saying
+BOUGHT = {
+    "count_units": "units by class",
+    "estimate_mean": "feature mean",
+    "estimate_sums": "shared sums",
+    "estimate_head": "first head",
+    "train_final": "final training",
+    "private_search": "private search",
+    "evaluate": "test count",
+    "evaluate_also": "further test counts",
+}
+UNSAID = ("class counts", "mean", "sums", "head", "weights", "test score")
+
+
+def _bought(line: StatedSpend) -> str:
+    """What a charge bought, in words: `rung 0, score of a trial`."""
+    if line.rule == "run_trial":
+        what = "score" if line.label == "score" else "training"
+        return f"rung {line.wildcards['rung']}, {what} of a trial"
+    words = [BOUGHT.get(line.rule, line.rule)]
+    words += [
+        f"total ε = {value}" if key == "target" else value for key, value in line.wildcards.items()
+    ]
+    return ", ".join(words if line.label in UNSAID else [*words, line.label])
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
@@ -534,31 +595,28 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
         table: with columns as programs read them. One without an entry in `COLUMNS` keeps its name.
 
     Returns:
-        Text alone. Costs are rounded up. Of deviations and intervals there is one column, the
-        interval. Figures of findings that were bought but not seen say `HIDDEN`, and shares that
-        are too uncertain to be told, `TOO_FEW`.
+        Text alone. Costs are rounded up. Behind a figure stands its 95 % interval in brackets, and
+        deviations have no column. Figures of findings that were bought but not seen say `HIDDEN`,
+        and shares that are too uncertain to be told, `TOO_FEW`.
     """
     columns: dict[str, list[str]] = {}
     bought = {one.name for one in OF_FINDINGS} - {"auc"} if "finding" in table else set()
     for name, values in table.items():
         untold = HIDDEN if name in bought else ""
-        of_another = f"{name}".removesuffix("_sd").removesuffix("_spread") != name
-        if str(name).endswith((LOW, HIGH)) or (of_another and name != "score_sd"):
-            continue
-        if values.isna().all() and not untold:
+        if _base(name) in {*COLUMNS} - {name} or (values.isna().all() and not untold):
             continue
         heading, show = COLUMNS.get(str(name), (str(name), str))
         # two names with one heading would be one column: COLUMNS must tell them apart
-        if f"{name}{LOW}" not in table:
-            columns[heading] = [untold if pd.isna(value) else show(value) for value in values]
-            continue
-        ends = zip(values, table[f"{name}{LOW}"], table[f"{name}{HIGH}"], strict=True)
-        figures = [None if pd.isna(one[0]) else NoisedFigure(one[0], 0.0, *one[1:]) for one in ends]
-        style = STYLES.get(str(name), "percent")
-        columns[heading] = [untold if one is None else figure_text(one, style) for one in figures]
-        columns[f"95 % interval of {heading}"] = [
-            "" if one is None else " to ".join(ends_text(one, style)) for one in figures
-        ]
+        columns[heading] = [untold if pd.isna(value) else show(value) for value in values]
+        if f"{name}{LOW}" in table:
+            ends = zip(values, table[f"{name}{LOW}"], table[f"{name}{HIGH}"], strict=True)
+            style = STYLES.get(str(name), "percent")
+            columns[heading] = [
+                untold
+                if pd.isna(one[0])
+                else with_interval(NoisedFigure(one[0], 0.0, *one[1:]), style)
+                for one in ends
+            ]
     return pd.DataFrame(columns)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
+from dpladder.privacy.accounting.rounding import SDS_OF_95_PERCENT
 from dpladder.report.style import CYCLE, MARKERS, canvas, dots, log_axis, log_limits, percent_axis
 from dpladder.report.tables import short_number
 from dpladder_papers.research.comparison_table import Document, epsilons, names
@@ -104,20 +105,14 @@ def plot_learners(rows: Sequence[Document], about: str, path: Path) -> None:
                 [row["mean"] for row in rows_of_learner],
             )
             axes.plot(x, y, color=colour, lw=2 if learner == REFERENCE else 1, alpha=0.5)
-            axes.errorbar(
-                x,
-                y,
-                yerr=[row["sd"] for row in rows_of_learner],
-                fmt="none",
-                ecolor=colour,
-                alpha=0.5,
-            )
+            half = [SDS_OF_95_PERCENT * row["sd"] for row in rows_of_learner]
+            axes.errorbar(x, y, yerr=half, fmt="none", ecolor=colour, alpha=0.5)
             points = zip(x, y, strict=True)
             look = {"color": colour, "mec": "white", "ms": 7}
             dots(axes, points, marker, label=learner, gid=f"learner-{learner}", **look)
         axes.set_xlim(log_limits(totals))
         log_axis(axes, "x", totals)
         percent_axis(axes.yaxis)
-        axes.set(xlabel="total ε, search included", ylabel="test accuracy (± 1 sd over repeats)")
+        axes.set(xlabel="total ε, search included", ylabel="test accuracy, 95 % of repeats")
         axes.set_title(about)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -271,11 +271,15 @@ def ends_text(figure: NoisedFigure, style: str) -> tuple[str, str]:
 
 
 def with_interval(figure: NoisedFigure | None, style: str = "percent") -> str:
-    """A figure and its interval on one line; words where noise hides it."""
+    """A figure and its 95 % interval in brackets, `87.2% (85.9–88.5)`; words where noise hides
+    it."""
     if figure is None:
         return HIDDEN
-    low, high = ends_text(figure, style)
-    return f"{figure_text(figure, style)} ({low} to {high})"
+    (low, high), text = ends_text(figure, style), figure_text(figure, style)
+    if low == high:  # an exact figure of all there is
+        return text
+    within = f"{low} to {high}" if low.startswith("-") else f"{low.strip('%')}–{high.strip('%')}"
+    return f"{text} ({within})"
 
 
 @dataclass(frozen=True)
