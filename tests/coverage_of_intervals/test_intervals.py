@@ -95,6 +95,16 @@ def test_perplexity_holds_what_the_records_themselves_come_to() -> None:
     assert missed >= binom.ppf(CHANCE, draws, 1.0 - MOST)
 
 
+def test_errors_that_noise_hides_are_seldom_told_and_wrong() -> None:
+    """Of 500 records at a small epsilon, one draw in twenty said 8.5 of errors of 1.0."""
+    [world] = [one for one in worlds() if one.name == "a line, rmse"]
+    wrong, draws = 0, 200
+    for told in replace(world, records=500, epsilon=0.5).draws(draws):
+        error = told.figures["rmse"]
+        wrong += error is not None and not error.interval[0] <= 1.0 <= error.interval[1]
+    assert wrong <= binom.ppf(1.0 - CHANCE, draws, 0.003)
+
+
 def test_errors_of_a_good_regression_are_told_as_they_are() -> None:
     """A page said 5.1 ± 1.0 of a model that is 1.0 off."""
     [world] = [one for one in worlds() if one.name == "a line, rmse"]

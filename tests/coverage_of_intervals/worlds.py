@@ -85,7 +85,7 @@ def told_of(world: World, rows: Any, random: np.random.Generator) -> Tested:
 
 def figures_of(told: Tested) -> Figures:
     """All that a test states, by name: its score, and each figure, class, group and finding."""
-    found: Figures = {"score": told.score} | told.figures
+    found: Figures = {"score": told.score, **told.figures}
     found |= {f"class {one.name}": one.score for one in told.classes or ()}
     found |= {f"group {one.name}": one.score for one in told.groups or ()}
     if told.worst is not None and told.worst.interval is not None:
@@ -93,8 +93,8 @@ def figures_of(told: Tested) -> Figures:
     for one in told.findings or ():
         found |= {f"{one.name}: {name}": figure for name, figure in one.figures.items()}
         found[f"{one.name}: accuracy"] = one.accuracy
-    for one in told.reliability or ():
-        found[f"bin {one.upper:.1f}"] = one.accuracy
+    for cell in told.reliability or ():
+        found[f"bin {cell.upper:.1f}"] = cell.accuracy
     return found
 
 
@@ -250,6 +250,14 @@ def numbers(measures: tuple[str, ...]) -> World:
     return of_numbers("a line", measures, said, y, (0.0, 70.0), 2500)
 
 
+def long_tails() -> World:
+    """The same line with errors of Student's t of five degrees."""
+    random = np.random.default_rng(7)
+    said = 5.0 * random.uniform(0, 10, 100_000) + 10.0
+    y = said + random.standard_t(5, size=len(said))
+    return of_numbers("long tails", ("rmse",), said, y, (0.0, 70.0), 2500)
+
+
 def diabetes() -> World:
     """scikit-learn's diabetes."""
     x, y = load_diabetes(return_X_y=True)
@@ -265,7 +273,7 @@ def of_numbers(
     places = ((y - limits[0]) / length * TARGET_STEPS).round().astype(np.int64)
     everybody = Data((2 * (said - limits[0]) / length - 1)[:, None], places)
     constants = Constants(1000, 1, 1, labels=NUMBER)
-    weights, target = (np.ones((1, 1), np.float64),), NumberTarget(range=limits)
+    weights, target = (np.ones((1, 1), np.float32),), NumberTarget(range=limits)
     model = MeasuredModel(weights, NumberScorer(), constants, (), target=target)
 
     def truth(told: Tested) -> Mapping[str, float]:
@@ -309,4 +317,5 @@ def worlds() -> tuple[World, ...]:
         numbers(("rmse",)),
         numbers(("mae", "r2")),
         diabetes(),
+        long_tails(),
     )

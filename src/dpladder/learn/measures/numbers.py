@@ -32,6 +32,7 @@ TAIL_SDS = 3.5  # deviations that the records beyond a cut must count, to be see
 LEAST_CUT = 4.5  # times the median error over .67, at least; 7e-6 of a Gaussian lies beyond
 MOST_CUT = 32.0  # where noise allows it, for errors with long tails
 NOISE_OF_CUT = 0.03  # of the RMSE, which a larger cut may cost
+CLEAR_SDS = 3.0  # of noise, that a mean must be above: at 2, one draw in twenty told noise alone
 QUARTILES = 4.0  # of their distance, either side of the median: numbers beyond count as there
 MIDDLE = 0.6745  # deviations of a Gaussian that half of it lies within
 
@@ -196,7 +197,7 @@ def _mean(
         return None
     mean = part.value / whole.value
     of_mean = math.sqrt(noise[0] - 2 * mean * noise[1] + mean**2 * noise[2]) / whole.value
-    if mean <= 2.0 * of_mean and of_mean:
+    if mean <= CLEAR_SDS * of_mean and of_mean:
         return None
     grid = np.linspace(0.0, 1.0, 2001) * min(max(6.0 * mean, 1e-12), 1.0)
 

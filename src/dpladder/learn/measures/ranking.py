@@ -29,7 +29,7 @@ LEAST = 0.05  # margin, below which cells are equally wide; above, each is 12 % 
 STEP = 0.12
 EDGES = LEAST * np.sinh(STEP * np.arange(-CELLS // 2, CELLS // 2 + 1))
 MIDDLES = LEAST * np.sinh(STEP * (np.arange(CELLS) - (CELLS - 1) / 2))
-# What scores are taken for, before any look. Chosen on made-up scores (tools/simulate_tests.py).
+# What scores are taken for, before any look. Chosen on made-up scores: bench_ranking.py.
 SPREAD = 2.0  # of scores about the log-odds of the rarer class
 SLOPE = 0.5  # of the log-odds of a class against its score
 TRUST = 0.3  # how far a half may hold another share than expected; less at each finer level
