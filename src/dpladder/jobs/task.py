@@ -83,8 +83,8 @@ class Task(Generic[Reads]):
         return what_counts(RULES[self.rule].reads, self.cfg)
 
 
-def run(snakemake: Any, work: Callable[[Task[Any]], None]) -> None:
-    """Do `work` for this job.
+def run(snakemake: Any, work: Callable[[Task[Any]], None]) -> NoReturn:
+    """Do `work` for this job, and end its process.
 
     On failure there is one exit code, 1, whatever went wrong: a code for each reason would tell
     about the data. A public reason stands in the log, and the details of what nobody foresaw in the
@@ -94,8 +94,8 @@ def run(snakemake: Any, work: Callable[[Task[Any]], None]) -> None:
         snakemake: the object that Snakemake gives to a script.
         work: the job, which raises DpladderError with a message that may be published.
 
-    This function does not return where the job fails: the process ends at once, without finalisers
-    that might still write.
+    The process ends at once, without finalisers: to free what torch and its like have loaded takes
+    longer than many a job, and those of a job that failed might still write.
     """
     task, log, terminal = _unpack(snakemake), Path(snakemake.log[0]), os.dup(2)
     try:
@@ -106,6 +106,7 @@ def run(snakemake: Any, work: Callable[[Task[Any]], None]) -> None:
         _redirect(details)
         with _noting_cost(task, details):
             work(task)
+        _end(0)
     except DpladderError as error:
         _fail(task, log, str(error), terminal)
     except BaseException as error:
@@ -225,8 +226,13 @@ def _fail(task: Task[Any], log: Path, reason: str, terminal: int) -> NoReturn:
             file.write(text)
     except OSError:
         os.write(terminal, text.encode())
+    _end(1)
+
+
+def _end(code: int) -> NoReturn:
+    """End this process. An ordinary exit runs handlers, and threads of libraries may print to a
+    terminal there."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):
             stream.flush()
-    # An ordinary exit runs handlers, and threads of libraries may print to a terminal there.
-    os._exit(1)
+    os._exit(code)
