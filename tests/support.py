@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import yaml
 
+from dpladder.commands.follow import follows
 from dpladder.config import Project
 from dpladder.config.load import load, overlay
 from dpladder.data.rows import Rows
@@ -132,8 +133,10 @@ class Workspace:
         (self.folder / "config.yaml").write_text(yaml.safe_dump(values), "utf-8")
 
     def command(self, *arguments: str) -> list[str]:
+        local = self.options == LOCALLY and follows(arguments)
+        module = "dpladder.commands.worker" if local else "snakemake"
         return [
-            *(sys.executable, "-m", "snakemake", "-s", str(ROOT / "Snakefile")),
+            *(sys.executable, "-m", module, "-s", str(ROOT / "Snakefile")),
             *("--configfile", "config.yaml", *self.options, *arguments),
         ]
 

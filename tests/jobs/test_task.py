@@ -182,6 +182,18 @@ def test_a_full_disk_is_called_one(tmp_path: Path, body: str) -> None:
     assert CANARY not in everything_public(tmp_path)
 
 
+def test_an_interrupt_is_called_one_whatever_a_library_makes_of_it(tmp_path: Path) -> None:
+    body = """
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt as interrupt:
+        raise TypeError("no common dtype") from interrupt
+    """
+    assert job(body, tmp_path).returncode == 1
+    said = (tmp_path / "logs/trial.log").read_text()
+    assert ": interrupted. What is charged stays charged" in said
+
+
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("limit", "body", "told"),

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from mutation.planting import planted
-from support import Workspace, enter
+from support import Workspace, enter, wait_until
 
 from dpladder.cli import main
 from dpladder.config.load import load
@@ -213,16 +213,19 @@ def start(workspace) -> subprocess.Popen:
     )
 
 
-def job_of(driver: subprocess.Popen) -> int:
-    """The process that runs a rung for a driver."""
-    group = {
-        int(entry.name): (entry / "cmdline").read_bytes()
-        for entry in Path("/proc").glob("[0-9]*")
-        if (entry / "cmdline").exists() and os.getpgid(int(entry.name)) == driver.pid
-    }
-    return max(
-        pid for pid, command in group.items() if b"run_rung" in command or b"/scripts/" in command
-    )
+def processes_of(driver: subprocess.Popen) -> dict[str, int]:
+    """What runs a rung for a driver: its newest fork, that one's worker, and what stands for the
+    job where Snakemake started it."""
+    group = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if os.getpgid(int(entry.name)) == driver.pid:
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                group[int(entry.name)] = (parent, (entry / "cmdline").read_bytes())
+    forks = {pid for pid, (_, command) in group.items() if b"commands.worker" in command}
+    stands = [pid for pid, (_, command) in group.items() if b"hand_over.py" in command]
+    job = max(forks)
+    return {"job": job, "worker": group[job][0], "stand-in": max(stands), "driver": driver.pid}
 
 
 def resumed(begun: list[LedgerCharge], done: list[LedgerCharge]) -> None:
@@ -301,15 +304,26 @@ def test_a_run_that_is_told_to_end_leaves_nothing_that_spends(project, caller, n
     assert processes_in(project.folder) == []
 
 
-@pytest.mark.long
-def test_a_killed_job_fails_the_run_and_is_resumed_by_the_next(project):
+@pytest.mark.parametrize(
+    "killed",
+    [
+        *(pytest.param(one, marks=pytest.mark.long) for one in ("job", "stand-in")),
+        *(pytest.param(one, marks=pytest.mark.ci) for one in ("worker", "driver")),
+    ],
+)
+def test_a_killed_job_fails_the_run_and_is_resumed_by_the_next(project, killed):
+    """So does a killed worker, and Snakemake's end ends both."""
     project.configure(LONG)
     driver = start(project)
     wait_for_commit(project)
-    os.kill(job_of(driver), signal.SIGKILL)
-    assert driver.wait(timeout=900) == 1
+    processes = processes_of(driver)
+    os.kill(processes[killed], signal.SIGKILL)
+    assert driver.wait(timeout=900) == (-signal.SIGKILL if killed == "driver" else 1)
+    wait_until(lambda: not processes_in(project.folder), 30)
     begun = project.held()
     assert "COMMITTED" in {held.status for held in begun} <= {"COMMITTED", "RESERVED"}
+    if killed == "driver":
+        project.finish("--unlock")
     project.finish(TRIAL)
     resumed(begun, project.held())
 

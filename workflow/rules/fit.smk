@@ -6,7 +6,5 @@ use rule compose_privacy as fit_radius with:
         privacy="results/{experiment}/final/{target}/fit.privacy.json",
     log:
         "logs/{experiment}/final/{target}/fit.log",
-    benchmark:
-        "benchmarks/{experiment}/final/{target}/fit.tsv"
     params:
         **job_params("fit_radius"),

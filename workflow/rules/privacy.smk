@@ -26,8 +26,6 @@ use rule compose_privacy as plan_spend with:
         privacy="results/plan.privacy.json",
     log:
         "logs/plan_spend.log",
-    benchmark:
-        "benchmarks/plan_spend.tsv"
     params:
         cfg=plan_of,
         code=package.digest(),

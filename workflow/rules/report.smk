@@ -8,8 +8,6 @@ use rule compose_privacy as summarise with:
         privacy="results/{experiment}/summary.privacy.json",
     log:
         "logs/{experiment}/summarise.log",
-    benchmark:
-        "benchmarks/{experiment}/summarise.tsv"
     wildcard_constraints:
         experiment=those_with("summarise"),
     params:
@@ -31,7 +29,5 @@ use rule compose_privacy as write_report with:
         privacy="results/report.privacy.json",
     log:
         "logs/write_report.log",
-    benchmark:
-        "benchmarks/write_report.tsv"
     params:
         **job_params("write_report"),

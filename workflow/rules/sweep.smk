@@ -93,8 +93,6 @@ use rule compose_privacy as select_rung with:
         privacy="results/{experiment}/rungs/{rung}/privacy.json",
     log:
         "logs/{experiment}/rungs/{rung}/select.log",
-    benchmark:
-        "benchmarks/{experiment}/rungs/{rung}/select.tsv"
     params:
         **job_params("select_rung"),
 

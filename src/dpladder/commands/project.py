@@ -216,8 +216,11 @@ def command_of(arguments: Sequence[str]) -> tuple[Path, list[str]]:
     # Right behind the configs it says where Snakemake's arguments begin.
     options = options[1:] if options[:1] == ["--"] else options
     profile = PROFILES / ("slurm" if SLURM in arguments else "default")
+    # With other options Snakemake may start no job at all.
+    local = SLURM not in arguments and follows(options)
+    module = "dpladder.commands.worker" if local and sys.platform == "linux" else "snakemake"
     return folder, [
-        *(sys.executable, "-m", "snakemake", "--snakefile", str(snakefile)),
+        *(sys.executable, "-m", module, "--snakefile", str(snakefile)),
         # Before what the user says, which may end options by --; and before an option that ends the
         # list of configs.
         *("--configfile", *map(str, configs), "--workflow-profile", str(profile), *options),

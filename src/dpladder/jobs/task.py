@@ -35,7 +35,7 @@ from dpladder.plan.rules import RULES, rung_of
 Reads = TypeVar("Reads", covariant=True)
 
 # of the private folder's diagnostics: a line for each private job that ended, with its name, its
-# seconds, and its megabytes of memory at most
+# seconds, and its megabytes of memory at most, those included that it shares with a worker
 COSTS = "time-and-memory.tsv"
 
 
@@ -170,7 +170,7 @@ def _details(task: Task[Any], log: Path) -> Path:
 @contextlib.contextmanager
 def _noting_cost(task: Task[Any], details: Path) -> Iterator[None]:
     """Keep a private job's time and memory for the operator, in the private folder alone: they hang
-    on the records (contract: no-tell). What opens no private file has a benchmark of Snakemake's.
+    on the records (contract: no-tell).
 
     A line that cannot be written is left out: it is worth no failed job.
     """
@@ -206,7 +206,7 @@ def _redirect(path: Path) -> None:
 def _reason(error: BaseException, task: Task[Any], log: Path) -> str:
     """What may be told of an error that nobody foresaw. Which one a private job met may hang on
     what it read, so its log does not name the kind (contract: no-tell)."""
-    if isinstance(error, KeyboardInterrupt):  # by who stops the run, and never by a record
+    if _was_interrupted(error):  # by who stops the run, and never by a record
         return f"interrupted. {TWICE}: run again, and the job goes on."
     if trouble := full_disk(error):
         return (
@@ -215,6 +215,14 @@ def _reason(error: BaseException, task: Task[Any], log: Path) -> str:
         )
     what = "an error" if isinstance(task.reads, Private) else type(error).__name__
     return f"{what} that nobody foresaw; details are in {_details(task, log)}"
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Whether an interrupt began this error. NumPy raises a TypeError from one that comes while it
+    compares rows."""
+    if error is None or isinstance(error, KeyboardInterrupt):
+        return error is not None
+    return _was_interrupted(error.__cause__ or error.__context__)
 
 
 def _fail(task: Task[Any], log: Path, reason: str, terminal: int) -> NoReturn:

@@ -1,0 +1,56 @@
+"""Stands for a job where Snakemake starts one: has the worker run its script, and ends as that did.
+
+    python -IS hand_over.py WORKER PYTHON SCRIPT
+
+Each job starts it, so it imports next to nothing. Where no worker takes the script it becomes the
+command itself.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+
+KILLED = 128 + signal.SIGKILL
+
+
+def hand_over(worker: str, script: str) -> int | None:
+    """Have a worker run a script in this folder and environment.
+
+    Returns:
+        Its exit code, or 128 and the signal's number where a signal ended it; None where no worker
+        began it.
+    """
+    environment = [b"%s=%s" % pair for pair in os.environb.items()]
+    message = b"\0".join([os.fsencode(script), os.getcwdb(), *environment])
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(f"\0{worker}")
+            connection.sendall(len(message).to_bytes(8, "big") + message)
+            if not connection.recv(1):
+                return None
+        except OSError:
+            return None
+        # The job heeds an interrupt, and this process waits for it.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        ended = connection.recv(1)
+        return ended[0] if ended else KILLED  # the worker was, and the job with it
+
+
+def main(worker: str, command: list[str]) -> None:
+    """Run a command by a worker, or in this process; end as it ends."""
+    # a command of another environment is no worker's
+    code = hand_over(worker, command[1]) if command[0] == sys.executable else None
+    if code is None:
+        os.execvp(command[0], command)
+    if code > 128:
+        for ignored in (signal.SIGINT, signal.SIGPIPE):
+            signal.signal(ignored, signal.SIG_DFL)
+        os.kill(os.getpid(), code - 128)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])

@@ -1,0 +1,248 @@
+"""Snakemake, and a worker beside it: a process that has imported what jobs need, and forks them.
+
+    python -m dpladder.commands.worker [arguments of snakemake ...]
+
+Most of a small job is imports. So the worker imports while Snakemake still parses, and each job is
+a fork of it: a process with an exit code, logs and noise of its own. The worker reads no config and
+no data, and what a job writes to memory is that job's copy. So nothing private passes from one job
+to another. It has no thread either, which a fork would lose; libraries start theirs in the jobs.
+
+Snakemake knows nothing of this: for each job it starts `hand_over.py`, and whoever kills that kills
+the job. Linux ends the worker with Snakemake, and the job with the worker. Elsewhere, and where
+there is no worker, jobs are started as ever.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import os
+import secrets
+import select
+import shlex
+import signal
+import socket
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
+
+SAY = "DPLADDER_SAY"  # as plan/startup.py has it, which would import too much here
+HAND_OVER = Path(__file__).with_name("hand_over.py")
+# What jobs import, as far as it serves most of them. Those of tables come first: the first jobs
+# begin before torch is there.
+FOR_TABLES = (
+    *(f"dpladder.jobs.{name}" for name in ("run", "release", "prepare_dataset", "merge_features")),
+    *(f"dpladder.jobs.{name}" for name in ("extract_features", "count_units", "estimate_mean")),
+    *("dpladder.data.tables", "pyarrow.pandas_compat", "snakemake.script", "threadpoolctl"),
+)
+FOR_TRAINING = (
+    *("torch", "dpladder.methods.dp_gd.train", "dpladder.learn.curator", "dpladder.learn.moments"),
+    *(f"dpladder.jobs.{name}" for name in ("train_final", "run_trial", "fit_radius", "evaluate")),
+    *(f"dpladder.jobs.{name}" for name in ("compose_privacy", "summarise", "write_report")),
+    *("dpladder.report.budget_figure", "dpladder.report.curves_figure", "matplotlib.pyplot"),
+)
+THREADS = "OMP_NUM_THREADS"  # Snakemake sets it, as others, to the threads of a job
+WITHOUT_THREADS = {
+    **dict.fromkeys((THREADS, "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",  # of pyarrow's memory
+}
+DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
+
+
+def main() -> None:
+    """Run Snakemake to its end, its jobs as forks of a worker."""
+    command = shlex.join(start_worker())
+    _leave_out_efficiency_report()
+    from snakemake.cli import main as run_snakemake
+    from snakemake.shell import shell
+
+    # Snakemake fills in what stands in braces
+    shell.prefix(f"set -euo pipefail; exec {command.replace('{', '{{').replace('}', '}}')} ")
+    run_snakemake(sys.argv[1:])
+
+
+def start_worker() -> list[str]:
+    """Start a worker that ends with this process.
+
+    Returns:
+        What stands before a command, `python script`, for the worker to run it.
+    """
+    name = f"dpladder-{secrets.token_hex(16)}"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"\0{name}")  # known to the kernel alone, so no file is left behind
+        listener.listen(socket.SOMAXCONN)
+        listener.setblocking(False)
+        parent = os.getpid()
+        if os.fork() == 0:
+            _work(listener, parent)
+    return [sys.executable, "-IS", str(HAND_OVER), name]
+
+
+def _leave_out_efficiency_report() -> None:
+    """Keep the SLURM executor from loading pandas, half of Snakemake's start, for a table that
+    `--slurm-efficiency-report` alone asks for."""
+    name = "snakemake_executor_plugin_slurm.efficiency_report"
+
+    def create_efficiency_report(*arguments: Any, **options: Any) -> Any:
+        del sys.modules[name]
+        return import_module(name).create_efficiency_report(*arguments, **options)
+
+    module = ModuleType(name)
+    vars(module)[create_efficiency_report.__name__] = create_efficiency_report
+    sys.modules[name] = module
+
+
+def _work(listener: socket.socket, parent: int) -> NoReturn:
+    """Be the worker: for the first jobs with what those of tables need, and then a fork of it with
+    all.
+
+    Args:
+        listener: where jobs are handed over.
+        parent: Snakemake, with which it ends.
+    """
+    _end_with(parent)
+    # A terminal interrupts a group of processes. Jobs heed that, each by itself.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    os.closerange(3, listener.fileno())
+    os.closerange(listener.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
+    os.environ |= WITHOUT_THREADS
+    os.environ.pop(SAY, None)
+    _load(FOR_TABLES)
+    done, ready = socket.socketpair()
+    first = os.getpid()
+    if os.fork() == 0:
+        done.close()
+        _end_with(first)
+        _load(FOR_TRAINING)
+        ready.close()
+        _serve(listener, None)
+    ready.close()
+    _serve(listener, done)
+
+
+def _load(modules: Sequence[str]) -> None:
+    """Import what jobs need; end this process where something of it has a thread."""
+    for module in modules:
+        import_module(module)
+    if len(os.listdir("/proc/self/task")) > 1:
+        os._exit(1)
+    gc.collect()
+    gc.freeze()  # so that collecting garbage in a job copies no page of memory
+
+
+def _serve(listener: socket.socket, successor: socket.socket | None) -> NoReturn:
+    """Fork a job for each command that is handed over, and answer with its exit code.
+
+    Args:
+        listener: where jobs are handed over.
+        successor: closed once another process takes them; None where none ever does.
+    """
+    woken, wakes = socket.socketpair()
+    wakes.setblocking(False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wakes.fileno())
+    clients: dict[int, socket.socket] = {}
+    open_doors = [one for one in (listener, successor) if one]
+    while True:
+        ready, _, _ = select.select([woken, *open_doors, *clients.values()], [], [])
+        if woken in ready:
+            woken.recv(4096)
+        for job, client in [*clients.items()]:
+            ended, status = os.waitpid(job, os.WNOHANG)
+            if ended:
+                code = os.waitstatus_to_exitcode(status)
+                with contextlib.suppress(OSError), clients.pop(job):
+                    client.send(bytes([128 - code if code < 0 else code]))
+            elif client in ready:  # it has nothing more to say, so it was killed
+                os.kill(job, signal.SIGKILL)
+        if successor in ready:
+            for door in open_doors:
+                door.close()
+            open_doors.clear()
+        elif listener in ready:
+            try:
+                client, _ = listener.accept()
+            except BlockingIOError:  # the other process took it
+                continue
+            if not (command := _command_of(client)):
+                client.close()
+                continue
+            worker = os.getpid()
+            if job := os.fork():
+                clients[job] = client
+                client.send(b"\0")
+                continue
+            for one in (woken, wakes, *open_doors, client, *clients.values()):
+                one.close()
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            _end_with(worker)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+            _run(*command)
+
+
+def _command_of(client: socket.socket) -> list[bytes]:
+    """A script, its working directory and its environment, as `hand_over.py` sends them; empty
+    where it was killed, or another user's process is at the door."""
+    credentials = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    if int.from_bytes(credentials[4:8], sys.byteorder) != os.geteuid():
+        return []
+    size = int.from_bytes(client.recv(8, socket.MSG_WAITALL), "big")
+    message = client.recv(size, socket.MSG_WAITALL)
+    return message.split(b"\0") if message and len(message) == size else []
+
+
+def _run(script: bytes, folder: bytes, *environment: bytes) -> NoReturn:
+    """Run a script in this process as a new Python would."""
+    code = 1
+    try:
+        os.chdir(folder)
+        for name in WITHOUT_THREADS:
+            del os.environ[name]
+        # libraries have set others
+        os.environb.update(pair.partition(b"=")[::2] for pair in environment)
+        tempfile.tempdir = None  # the environment may name another
+        _start_libraries(int(os.environ[THREADS]))
+        path = os.fsdecode(script)
+        module = ModuleType("__main__")
+        module.__file__ = path
+        sys.modules["__main__"] = module
+        sys.argv, sys.path[0] = [path], os.path.dirname(path)
+        exec(compile(Path(path).read_bytes(), path, "exec"), vars(module))
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os._exit(code)
+
+
+def _start_libraries(threads: int) -> None:
+    """Give the libraries that were imported this job's threads, and randomness from the system, as
+    each has in a new process. Python's own generator starts anew by itself, and noise is drawn from
+    none of them."""
+    import numpy as np
+    import threadpoolctl
+
+    threadpoolctl.threadpool_limits(threads)
+    np.random.seed()
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(threads)
+        torch.seed()
+
+
+def _end_with(parent: int) -> None:
+    """Have Linux kill this process when its parent ends."""
+    ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    main()
