@@ -1,0 +1,141 @@
+"""What a run takes beside its jobs' work: a small fit, the same by Snakemake alone, and the demo.
+Run: python tests/benchmarks/bench_overhead.py [--rounds 3] [--no-demo]
+
+A table of 5,000 x 8 numbers. Each round runs every way once, one right after the other, in a home
+and a folder of its own. Medians are told, and the work is what private jobs note of themselves, as
+new Pythons do it under `snakemake`. The path is the longest one through their inputs. Aims: `fit`
+at most twice the work; the demo 1.15 times its path; a dry run, and one with nothing to do, 2 s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+from dpladder.jobs.task import COSTS
+from dpladder.plan.dag import build_dag
+from dpladder.plan.node import Node
+from dpladder.plan.startup import DEMO, open_resolved
+
+ROOT = Path(__file__).parents[2]
+FIT = """
+import numpy as np
+from dpladder import PrivateClassifier
+random = np.random.default_rng(0)
+X = random.normal(size=(5_000, 8))
+y = (X @ random.normal(size=8) + random.normal(size=5_000) > 0).astype(int)
+model = PrivateClassifier(
+    1.0, lineage="small", nominal_size=4_000, classes=[0, 1], bounds=([-4] * 8, [4] * 8),
+    project=".",
+)
+import time; begun = time.perf_counter()
+model.fit(X, y)
+print(time.perf_counter() - begun)
+"""
+# jobs that may not keep what Python compiled would compile all of PyTorch's sources each time
+KEPT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
+def said(folder: Path, *command: str) -> str:
+    """What a command prints that ends well, in a folder that is its project and holds its home."""
+    folder.mkdir(exist_ok=True)
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=folder,
+        env=KEPT | {"DPLADDER_HOME": str(folder / "home")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def seconds(folder: Path, *command: str) -> float:
+    begun = time.perf_counter()
+    said(folder, *command)
+    return time.perf_counter() - begun
+
+
+def by_snakemake(config: str) -> list[str]:
+    profile = str(ROOT / "workflow" / "profiles" / "default")
+    where = ["--snakefile", str(ROOT / "Snakefile"), "--workflow-profile", profile]
+    return ["-m", "snakemake", *where, "--configfile", config]
+
+
+def by_dpladder(*arguments: str) -> list[str]:
+    return ["-m", "dpladder", "run", *arguments]
+
+
+def work_in(folder: Path) -> dict[str, float]:
+    """The seconds of each private job."""
+    lines = [line for file in folder.rglob(COSTS) for line in file.read_text().splitlines()]
+    return {name: float(spent) for name, spent, _ in (line.split("\t") for line in lines)}
+
+
+def longest_path(config: Path, work: dict[str, float]) -> float:
+    """The seconds of jobs that wait for each other, at most."""
+    known: dict[Node, float] = {}
+
+    def until(node: Node) -> float:
+        if node not in known:
+            # the trials of a rung are one job
+            wildcards = [value for name, value in node.wildcards.items() if name != "trial"]
+            own = work.get("-".join([node.rule, node.experiment, *wildcards]), 0.0)
+            before = [until(one) for many in node.inputs.values() for one in many]
+            known[node] = own + max(before, default=0.0)
+        return known[node]
+
+    return max(map(until, build_dag(open_resolved([config])).behind_statement()))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--no-demo", dest="demo", action="store_false")
+    asked = parser.parse_args()
+    times: dict[str, list[float]] = {}
+
+    def note(name: str, spent: float) -> None:
+        times.setdefault(name, []).append(spent)
+
+    with tempfile.TemporaryDirectory() as made:
+        for number in range(asked.rounds):
+            fitted, alone, again = (
+                Path(made, f"{kind}{number}") for kind in ("fit", "snake", "run")
+            )
+            note("fit", float(said(fitted, "-c", FIT).splitlines()[-1]))
+            for other in (alone, again):
+                other.mkdir()
+                for name in ("config.yaml", "data"):
+                    subprocess.run(["cp", "-r", fitted / name, other], check=True)
+            note("snakemake", seconds(alone, *by_snakemake("config.yaml")))
+            note("run", seconds(again, *by_dpladder()))
+            note("dry", seconds(again, *by_dpladder("-n")))
+            note("nothing to do", seconds(again, *by_dpladder()))
+            note("work", sum(work_in(alone).values()))
+            note("work in forks", sum(work_in(again).values()))
+            if asked.demo:
+                folder = Path(made, f"demo{number}")
+                note("demo", seconds(folder, *by_dpladder(str(DEMO))))
+                os.environ["DPLADDER_HOME"] = str(folder / "home")
+                os.chdir(folder)
+                note("path", longest_path(DEMO, work_in(folder)))
+    typical = {name: median(values) for name, values in times.items()}
+    print(*(f"{name:14} {spent:6.2f} s" for name, spent in typical.items()), sep="\n")
+    for name in ("fit", "run", "snakemake"):
+        print(f"{name}: {typical[name] / typical['work']:.2f} times the work")
+    print(f"run: {typical['run'] / typical['snakemake']:.2f} times snakemake")
+    if asked.demo:
+        print(f"demo: {typical['demo'] / typical['path']:.2f} times its longest path of work")
+
+
+if __name__ == "__main__":
+    main()
