@@ -148,7 +148,7 @@ def test_groups_of_every_test_are_told_with_the_worst_of_them():
     shown = readable(summary_table(summary))
     assert (shown["worst group"].tolist(), shown["worst-group accuracy"].tolist()) == (
         ["ill"],
-        ["75.0%"],  # a document of before, without an interval
+        ["75.0% (65.2–84.8)"],  # of noise alone, in a document of before
     )
     assert shown["score on other groups"].tolist() == ["50.0% (30.4–69.6)"]
     assert groups_table(SUMMARY).empty
@@ -160,7 +160,7 @@ def test_groups_of_every_test_are_told_with_the_worst_of_them():
     )
     assert (shift["worst group"].tolist(), shift["worst-group accuracy"].tolist()) == (
         ["", "ill"],
-        ["", "75.0%"],
+        ["", "75.0% (65.2–84.8)"],
     )
     assert "worst group" not in readable(
         shift_table(SUMMARY | {"targets": [TARGET | {"test": counted, "also": plain}]})
@@ -179,7 +179,7 @@ def test_a_brier_score_is_called_so_wherever_it_stands():
         columns = {*one.columns}
         assert not {"test_accuracy", "accuracy", "worst_accuracy"} & columns
         assert "1 − Brier score" in readable(one)
-    assert readable(table)["worst-group 1 − Brier score"].tolist() == ["75.0%"]
+    assert readable(table)["worst-group 1 − Brier score"].tolist() == ["75.0% (65.2–84.8)"]
 
 
 def test_a_language_model_on_other_texts_is_told_by_its_perplexity():

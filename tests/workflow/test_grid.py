@@ -35,5 +35,5 @@ def test_every_cell_is_trained_and_told_in_one_table(project: Workspace) -> None
     targets = json.loads(Path("results/plain/summary.json").read_text())["targets"]
     assert all(target["distance"] > 0 for target in targets)
     page = Path("results/report.html").read_text()
-    assert 'aria-label="distance"' in page
-    assert "Every combination of the grid" in page
+    assert 'data-name="distance"' in page
+    assert "a row for each combination of the grid" in page

@@ -18,7 +18,7 @@ from dpladder.jobs.task import Task
 from dpladder.plan import pictures
 from dpladder.plan.resolve import resolve_defaults
 from dpladder.plan.startup import print_failed_jobs
-from dpladder.report import ladder_figure
+from dpladder.report import ladder_figure, page
 from dpladder.report.summary import Summary
 
 REPORT = Path(report.__file__).parent
@@ -27,7 +27,7 @@ LADDER, BUDGET = "results/main/figures/ladder.svg", "results/figures/budget.svg"
 
 def written(finished: Workspace) -> None:
     cfg = node_of(resolve_defaults(load(["config.yaml"])), "write_report").params
-    page, record = Path("results/report.html"), Path("results/report.privacy.json")
+    place, record = Path("results/report.html"), Path("results/report.privacy.json")
     inputs = {
         "statement": "results/privacy.json",
         "signed": "results/privacy.md",
@@ -36,7 +36,7 @@ def written(finished: Workspace) -> None:
         "tables": ["results/main/summary.csv"],
     }
     job.write_report(
-        Task("write_report", {}, cfg, "", inputs, {"page": page, "privacy": record}, Resources())
+        Task("write_report", {}, cfg, "", inputs, {"page": place, "privacy": record}, Resources())
     )
 
 
@@ -77,15 +77,17 @@ def test_a_figure_and_a_table_are_shown_that_are_a_row_a_function_and_a_caption(
     monkeypatch.setattr(ladder_figure, "new_table", table, raising=False)
     when = lambda _, name: (name,)  # noqa: E731
     rows = (
-        pictures.Kind("ladder", "figures/new.svg", "Ladder", when, "ladder_figure:plot_new"),
-        pictures.Kind("ladder", "", "Ladder", when, "ladder_figure:new_table"),
+        pictures.Kind(
+            "ladder", "figures/new.svg", "How it was tuned", when, "ladder_figure:plot_new"
+        ),
+        pictures.Kind("ladder", "", "How it was tuned", when, "ladder_figure:new_table"),
     )
     monkeypatch.setattr(pictures, "OF_EXPERIMENT", (*pictures.OF_EXPERIMENT, *rows))
     written(finished)
     assert Path("results/main/figures/new.svg").exists()
-    page = Path("results/report.html").read_text("utf-8")
-    assert "a new figure of main" in page
-    assert "a new column" in page
+    content = Path("results/report.html").read_text("utf-8")
+    assert "a new figure of main" in content
+    assert "a new column" in content
 
 
 def test_every_row_has_a_function_and_a_caption_and_every_function_a_row() -> None:
@@ -98,6 +100,7 @@ def test_every_row_has_a_function_and_a_caption_and_every_function_a_row() -> No
     }
     assert functions == {kind.draw for kind in own if kind.file.endswith(".svg")}
     assert {kind.name for kind in rows} - {kind.name for kind in own} == {"gap", "distance"}
+    assert {kind.chapter for kind in own} <= {*page.CHAPTERS, ""}
     for kind in rows:
         module, _, name = kind.draw.partition(":")
         assert callable(getattr(import_module(f"{kind.package}.{module}"), name))

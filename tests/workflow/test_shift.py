@@ -70,7 +70,7 @@ def test_a_model_is_measured_off_its_distribution(project: Workspace) -> None:
     spends = json.loads(Path("results/privacy.json").read_text())["datasets"]["tiny"]["spends"]
     [paid] = [line for line in spends if line["rule"] == "evaluate_also"]
     assert (paid["partition"], paid["wildcards"]["test"]) == ("test", "dim-2")
-    assert 'aria-label="shift"' in Path("results/report.html").read_text()
+    assert 'data-name="shift"' in Path("results/report.html").read_text()
     assert "turned" in Path("results/main/tables/shift.md").read_text()
     again = project.finish()
     assert "Nothing to be done" in again.stdout + again.stderr

@@ -25,7 +25,7 @@ use rule compose_privacy as write_report with:
         tables=summary_tables,
     output:
         *map(filed, PICTURES),
-        page="results/report.html",
+        page=report("results/report.html", category="The page"),
         privacy="results/report.privacy.json",
     log:
         "logs/write_report.log",

@@ -68,6 +68,7 @@ def write_report(task: Task[WriteReport]) -> None:
                     table,
                     figure,
                     picture.package,
+                    picture.folded,
                 )
             )
     for left in reads.left_behind:

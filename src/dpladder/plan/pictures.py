@@ -33,7 +33,7 @@ class Picture:
         shows: The experiments whose summaries it shows; none where it shows the statement.
         category: Its chapter in Snakemake's own report; empty where it is not filed there.
         experiment: Whose folder it lies in; empty where it is about the whole project.
-        draw, takes, on_page, package: As its row says (plan/pictures.py).
+        draw, takes, on_page, package, folded: As its row says (plan/pictures.py).
     """
 
     name: str
@@ -45,6 +45,7 @@ class Picture:
     takes: Takes
     on_page: bool
     package: str
+    folded: bool
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,7 @@ class Kind:
         name: Of its caption, in captions/<name>.rst of its package.
         file: Below its experiment's results, or those of all; .svg is a figure. Empty: a table that
             stands on the page alone.
-        chapter: In Snakemake's report, and on the page unless it is one experiment's; empty: it is
-            not filed in Snakemake's.
+        chapter: In Snakemake's report and on the page (report/page.py); empty: it is not filed.
         when: The experiments that it shows, for a project and an experiment; None: there is none.
         draw: The function of its package, as module:function. A figure's last argument is its path.
         takes: What the function is given: the summary of one experiment, or of each in turn, whose
@@ -64,6 +64,7 @@ class Kind:
             statement.
         on_page: Whether the page shows it.
         package: Whose the function and the caption are.
+        folded: Whether the page opens it on a click.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Kind:
     takes: Takes = "one"
     on_page: bool = True
     package: str = "dpladder.report"
+    folded: bool = False
 
 
 def kinds() -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
@@ -105,6 +107,7 @@ def pictures_of(project: Project) -> tuple[Picture, ...]:
             kind.takes,
             kind.on_page,
             kind.package,
+            kind.folded,
         )
         for name, kind in (*of_experiments, *(("", kind) for kind in of_all))
         if (shows := kind.when(project, name)) is not None
@@ -198,27 +201,43 @@ OF_EXPERIMENT = (
     Kind(
         "finals",
         "tables/finals.html",
-        "Final models",
+        "How good it is",
         _for_experiment,
         "tables:finals_table",
         on_page=False,
     ),
-    _figure("shift", "Final models", _if_shifted),
+    _figure("shift", "How good it is", _if_shifted),
     Kind("shift", "tables/shift.md", "", _if_shifted, "tables:shift_table"),
-    _figure("reliability", "Final models", _calibrated),
-    _figure("curves", "Final models", _additive),
-    _figure("ladder", "Ladder", _if_trials),
-    Kind("trials", "tables/trials.html", "Ladder", _if_trials, "tables:trials_table"),
+    _figure("reliability", "How good it is", _calibrated),
+    _figure("curves", "What moves a prediction", _additive),
+    _figure("ladder", "How it was tuned", _if_trials),
+    Kind("trials", "tables/trials.html", "How it was tuned", _if_trials, "tables:trials_table"),
 )
 OF_ALL = (
     Kind("models", "summary.csv", "", _modelled, "tables:models_table", "compared", on_page=False),
-    Kind("grid", "tables/grid.html", "Final models", _cells, "tables:grid_table", "compared"),
+    Kind("grid", "tables/grid.html", "How good it is", _cells, "tables:grid_table", "compared"),
     Kind("grid", "tables/grid.md", "", _cells, "tables:grid_table", "compared", on_page=False),
     *(
-        Kind(name, "", "Final models", _modelled, f"tables:{name}_table", "each")
-        for name in ("finals", "figures", "classes", "confusion", "findings", "groups", "training")
+        Kind(name, "", "How good it is", _modelled, f"tables:{name}_table", "each")
+        for name in ("finals", "figures", "classes", "confusion", "findings", "groups")
     ),
-    _figure("pareto", "Final models", _frontier, "compared"),
-    _figure("budget", "Privacy", _statement, "statement"),
-    Kind("spends", "tables/spends.html", "Privacy", _statement, "tables:spends_table", "statement"),
+    Kind(
+        "training",
+        "",
+        "How it was tuned",
+        _modelled,
+        "tables:training_table",
+        "each",
+        folded=True,
+    ),
+    _figure("pareto", "How good it is", _frontier, "compared"),
+    _figure("budget", "What was paid for", _statement, "statement"),
+    Kind(
+        "spends",
+        "tables/spends.html",
+        "What was paid for",
+        _statement,
+        "tables:spends_table",
+        "statement",
+    ),
 )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from itertools import product
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -12,6 +10,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from dpladder.learn.effects import Effect, Effects
 from dpladder.privacy.accounting.rounding import SDS_OF_95_PERCENT
+from dpladder.report.model_chapter import course, place_text
 from dpladder.report.style import BLUE, CYCLE, GREY, INK, canvas, say
 from dpladder.report.summary import Summary
 from dpladder.report.tables import short_number
@@ -28,7 +27,7 @@ def plot_curves(summary: Summary, path: Path) -> None:
         summary: of an experiment on a table whose predictions are sums over columns.
         path: where the SVG goes.
     """
-    target = max(summary.targets, key=lambda one: one.target_epsilon)
+    target = summary.largest
     assert target.effects is not None, "plan/pictures.py draws it of sums over columns alone"
     title = f"{summary.experiment}, total ε = {target.total}"
     draw_effects(target.effects, title, path)
@@ -78,20 +77,6 @@ def _draw_curve(axes: Axes, effect: Effect) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda at, _: f"{at:g}"))
 
 
-def course(effect: Effect, values: Sequence[float]) -> str:
-    """Where a column's term is lowest and where highest, in words."""
-    places = [*product(*effect.at)]
-    ends = [
-        f"{short_number(value)} at {' and '.join(map(_place, places[values.index(value)]))}"
-        for value in (min(values), max(values))
-    ]
-    return f"{' x '.join(effect.columns)}: from {' to '.join(ends)}"
-
-
-def _place(at: float | str) -> str:
-    return at if isinstance(at, str) else short_number(at)
-
-
 def _draw_bars(axes: Axes, effect: Effect) -> None:
     """A bar for each level, with the interval of its noise."""
     names = [str(level) for level in effect.at[0]]
@@ -123,7 +108,7 @@ def _draw_map(axes: Axes, effect: Effect, largest: float) -> None:
     for names, set_ticks in ((first, axes.set_xticks), (second, axes.set_yticks)):
         ends = [0, len(names) - 1]
         texts = [names[place] for place in ends]
-        set_ticks(ends, [_short(_place(one)) for one in texts])
+        set_ticks(ends, [_short(place_text(one)) for one in texts])
     axes.tick_params(labelcolor=INK)
 
 

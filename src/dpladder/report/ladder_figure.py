@@ -66,12 +66,9 @@ def plot_ladder(summary: Summary, path: Path) -> None:
         _draw_fits(axes, min(x for x, _ in rungs), targets)
         _draw_targets(axes, targets)
         _name_totals(axes, targets)
-        score_bar(
-            figure,
-            [axes],
-            points,
-            f"score: {summary.scored('correct predictions')}{', noised' if summary.noised else ''}",
-        )
+        noised = ", noised" if summary.noised else ""
+        label = f"score: {summary.scored('correct predictions')}{noised}"
+        score_bar(figure, axes, points, label)
         figure.legend(handles=_keys(), loc="outside lower center", ncols=5, fontsize=8.5)
 
 

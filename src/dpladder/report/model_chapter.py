@@ -1,15 +1,18 @@
-"""What the page says of the models themselves: facts in words, warnings, and how to use them. From
-the config, the statement and releases alone."""
+"""What the page says in words: the sentence that each chapter opens with, results, warnings and
+how to use models. From the config, the statement and releases alone."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 
+from dpladder.learn.effects import Effect
 from dpladder.learn.measures.figures import OVERCONFIDENCE, R2
 from dpladder.learn.measures.tested import Tested, ends_text, figure_text
-from dpladder.privacy.accounting.rounding import NoisedFigure, percent
+from dpladder.privacy.accounting.rounding import NoisedFigure, percent, round_up, round_up_short
 from dpladder.privacy.statement.documents import SealedStatement
+from dpladder.privacy.statement.facts import FALSE_ALARMS_PERCENT, LineageFacts
 from dpladder.report.summary import FinalFound, Summary
 from dpladder.report.tables import short_number
 
@@ -17,41 +20,89 @@ Fact = tuple[str, str]
 WARNING_SDS = 2.0  # deviations
 PARTED = 0.05  # of confidence from accuracy, that is worth a warning
 MOST_HEADLINES = 4  # results on a first look
-UNSAID = "not said: fill in the section deployment of the config"
-UNCOUNTED = (
-    "not released; dataset.majority declares what is known of it, and evaluate.measures: classes "
-    "counts it at the price of the test count"
-)
+UNSAID = "What it may be used for is not said: fill in the section deployment of the config."
 
 
-def facts(summary: Summary, about: Mapping[str, str], statement: SealedStatement) -> Sequence[Fact]:
-    """What somebody asks who was never told of an experiment's models. First come the config's
-    facts, then what needs no model and how often that is right. Last come the statement's date and
-    what the models may be used for.
-
-    Args:
-        summary: the experiment's. Of it, the first total's test is read.
-        about: facts from the config, which come first.
-        statement: for its date and its deployment.
-    """
-    majority = most_frequent(summary.targets[0].test, summary.majority) if summary.targets else None
-    chance = summary.classes and f"{percent(1 / summary.classes)}, one class of {summary.classes}"
-    share = UNCOUNTED
-    if majority is not None:
-        spread = f"± {percent(majority.sd)}" if majority.sd else "as the config declares"
-        share = f"{percent(majority.value)} {spread}"
-    needs_none = "always saying absent" if summary.findings else "always the largest class"
-    compared = [("guessing at random", chance), (needs_none, share)]
-    return [
-        *about.items(),
-        *(
-            [(name, words) for name, words in compared if words]
-            if chance or summary.findings
-            else []
+def promise(lineage: LineageFacts) -> Sequence[Fact]:
+    """What an officer asks of a lineage, in figures; nothing in research."""
+    stated = lineage.stated
+    if lineage.statement.mode == "research":
+        return []
+    limit = stated.lifetime_epsilon
+    figures = {
+        "limit for life": limit and f"ε = {round_up_short(limit)}",
+        "spent so far": f"ε = {round_up(stated.lifetime_spent)}",
+        "would still fit": lineage.left and f"ε = {lineage.left}",
+        "who is protected": lineage.protected,
+        "an attacker finds at most": lineage.detectable
+        and f"{lineage.detectable} at {FALSE_ALARMS_PERCENT} % false alarms".replace(
+            " %", "\N{NO-BREAK SPACE}%"
         ),
-        ("stated on", statement.origin.date),
-        ("may be used for", str((statement.deployment or {}).get("use", UNSAID))),
+    }
+    return [(name, words) for name, words in figures.items() if words]
+
+
+def lead_of_columns(summaries: Sequence[Summary]) -> Iterator[str]:
+    """Which column of a table moves predictions most, of each experiment that tells it."""
+    for summary in summaries:
+        effects = summary.largest.effects if summary.targets else None
+        if effects and effects.each:
+            first = effects.each[0]
+            values = max(first.values, key=lambda one: max(one) - min(one))
+            name, _, way = course(first, values).partition(": ")
+            of = f" of {effects.of[0]}" if len(effects.of) == 1 else ""
+            yield (
+                f"Of {len(effects.each)} columns {name} moves predictions of {summary.experiment} "
+                f"most: {way}, in {effects.unit}{of}."
+            )
+
+
+def course(effect: Effect, values: Sequence[float]) -> str:
+    """Where a column's term is lowest and where highest."""
+    places = [*product(*effect.at)]
+    ends = [
+        f"{short_number(value)} at {' and '.join(map(place_text, places[values.index(value)]))}"
+        for value in (min(values), max(values))
     ]
+    return f"{' x '.join(effect.columns)}: from {' to '.join(ends)}"
+
+
+def place_text(at: float | str) -> str:
+    """A number or a level of a column."""
+    return at if isinstance(at, str) else short_number(at)
+
+
+def lead_of_search(statement: SealedStatement, summaries: Sequence[Summary]) -> str:
+    """How the final models' step sizes were found, and what share of a budget that took."""
+    trials = sum(len(rung.trials) for one in summaries for rung in one.rungs)
+    shares = [
+        target.search_share or 0.0 for one in summaries for target in one.targets if one.rungs
+    ]
+    lines = [line for dataset in statement.datasets.values() for line in dataset.spends]
+    if trials:
+        rungs = sum(len(one.rungs) for one in summaries)
+        return (
+            f"{trials} private trials on {rungs} rungs looked for how far to step. All that came "
+            f"before a final training took {percent(max(shares))} of its budget at most."
+        )
+    if any(line.rule == "private_search" for line in lines):
+        return "A private search trained and chose the final model in one."
+    return "No trial read private data: how to train follows from the config and public figures."
+
+
+def lead_of_charges(lineages: Sequence[LineageFacts]) -> Iterator[str]:
+    """How many charges there were, and what everything composes to."""
+    for one in lineages:
+        yield (
+            f"{len(one.stated.spends)} charges on {one.name} were paid here. All that was ever "
+            f"released of it composes to ε = {round_up(one.stated.lifetime_spent)}."
+        )
+
+
+def purpose(statement: SealedStatement) -> str:
+    """What the models may be used for, as the config says."""
+    use = (statement.deployment or {}).get("use")
+    return f"Meant for: {use}." if use else UNSAID
 
 
 def results(summaries: Sequence[Summary]) -> Sequence[Fact]:
@@ -69,21 +120,29 @@ def results(summaries: Sequence[Summary]) -> Sequence[Fact]:
     return [_result(one) for one in trained] if len(trained) <= MOST_HEADLINES else []
 
 
+def lead_of_many(summaries: Sequence[Summary]) -> Iterator[str]:
+    """What there is to compare, where `results` has too much to say."""
+    models = [target for one in summaries for target in one.targets]
+    if models and not results(summaries):
+        names = len({one.experiment for one in summaries if one.targets})
+        yield f"{len(models)} final models of {names} experiments, each a row of the table below."
+
+
 def _result(summary: Summary) -> Fact:
     """The headline of one experiment: a figure, and in words what it is of and what it is
     beside."""
-    target = max(summary.targets, key=lambda one: one.target_epsilon)
+    target = summary.largest
     whose = f"of the final model of {summary.experiment}, at a total of ε = {target.total}"
     test, headline = target.test, target.test.headline
     words = [f"{headline.name} {whose}"]
     if headline.figure is not None:
         over = "noise alone" if test.perplexity else test.spread_is_over
         words.append(f"{headline.interval_text}, over {over}")
-    words += [*_beside(test)]
+    words += [*_beside(summary, test)]
     return headline.value_text, "; ".join(words)
 
 
-def _beside(test: Tested) -> Iterator[str]:
+def _beside(summary: Summary, test: Tested) -> Iterator[str]:
     """What a headline has to be read with: what needs no model, and what its errors are cut to."""
     headline = test.headline
     if test.range is not None:
@@ -99,6 +158,11 @@ def _beside(test: Tested) -> Iterator[str]:
     if headline.baseline is not None:
         rival = figure_text(headline.baseline, headline.style)
         yield f"{headline.baseline_name} reaches {rival}"
+    elif (share := summary.baseline(test)) is not None:
+        name = "guessing" if summary.majority is None else "always naming the largest class"
+        yield f"{name} reaches {percent(share)}"
+    if summary.open and test.perplexity is None and test.range is None:
+        yield f"the same learner without noise reaches {percent(summary.open.test.accuracy)}"
 
 
 def commands(summary: Summary, artifact: str) -> Sequence[str]:
@@ -178,27 +242,14 @@ def baseline_as_good(
     if test.perplexity is not None or test.brier or test.range is not None:
         return None
     rivals = {"guessing at random": (1 / classes, 0.0)} if classes else {}
-    if (baseline := most_frequent(test, declared)) is not None:
+    baseline = test.majority or (None if declared is None else NoisedFigure(declared, 0.0))
+    if baseline is not None:
         name = "always saying absent" if test.findings else "always naming the largest class"
         rivals[name] = (baseline.value, baseline.sd)
     for rival, (share, sd) in rivals.items():
         if test.accuracy - share < WARNING_SDS * math.hypot(test.spread, sd):
             return rival, share
     return None
-
-
-def most_frequent(test: Tested, declared: float | None) -> NoisedFigure | None:
-    """The largest class's share as it was counted, with noise, or else as it was declared.
-
-    Args:
-        test: of the final model. It counted the share only where records were counted by class or
-            by finding.
-        declared: by `dataset.majority`, which has no noise.
-
-    Returns:
-        None where neither says it.
-    """
-    return test.majority or (None if declared is None else NoisedFigure(declared, 0.0))
 
 
 def largest(majority: float | None, rare: float | None, classes: int | None) -> float | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import pandas as pd
 from jinja2 import Template
@@ -17,42 +18,37 @@ from markupsafe import Markup, escape
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.facts import lineage_facts
 from dpladder.privacy.statement.templates import fill
-from dpladder.report.model_chapter import Fact, commands, facts, results
+from dpladder.report.model_chapter import (
+    Fact,
+    commands,
+    lead_of_charges,
+    lead_of_columns,
+    lead_of_many,
+    lead_of_search,
+    promise,
+    purpose,
+    results,
+)
 from dpladder.report.summary import Summary
 from dpladder.report.tables import readable
 
-FIRST, LAST = "Final models", "Privacy"  # chapters
+# Chapters as an officer, a user and a researcher read them, each with its word in the contents.
+# Pictures of other packages have chapters of their own, behind these.
+CHAPTERS = {
+    (PROMISE := "What is promised"): "Promise",
+    (QUALITY := "How good it is"): "Quality",
+    (COLUMNS := "What moves a prediction"): "Columns",
+    (USE := "How to use it"): "Use",
+    (TUNING := "How it was tuned"): "Tuning",
+    (CHARGES := "What was paid for"): "Charges",
+}
+# what a chapter may show, as page.html.jinja has it from top to bottom
+EMPTY: Mapping[str, Sequence[Any]] = dict.fromkeys(
+    ("guarantees", "results", "lead", "warnings", "texts", "models", "pictures"), ()
+)
 REPORT = "dpladder.report"  # whose captions are the page's own
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of the page, its cells as a reader sees them.
-
-    Attributes:
-        headings: of the columns, in words.
-        rows: each as long as `headings`; what is not known is empty.
-        caption: HTML that is safe already.
-    """
-
-    headings: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    caption: Markup
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A figure of the page, its SVG inside the page itself.
-
-    Attributes:
-        name: of its caption, a file of report/captions.
-        svg: the drawing, whose ids are unique on the page.
-        caption: HTML that is safe already.
-    """
-
-    name: str
-    svg: Markup
-    caption: Markup
+SAME = ("experiment", "total ε", "dataset", "test")  # columns that go where they say one thing
+WIDE, FEW = 7, 4  # columns of a table that is turned if it has so few rows
 
 
 @dataclass(frozen=True)
@@ -62,11 +58,11 @@ class OnPage:
     Attributes:
         name: of its caption, a file of report/captions.
         experiment: whose it is; empty of one that shows all experiments.
-        chapter: where it stands, of one that shows all; a single experiment's has a chapter of its
-            own.
+        chapter: where it stands.
         table: what is shown where there is no figure. An empty one is left out of the page.
         figure: the SVG that is drawn already.
         package: whose captions/ has its caption.
+        folded: whether the page opens it on a click.
     """
 
     name: str
@@ -75,36 +71,7 @@ class OnPage:
     table: pd.DataFrame
     figure: Path | None = None
     package: str = REPORT
-
-
-@dataclass(frozen=True)
-class ModelShown:
-    """One experiment: what there is to know, and how to use what it made.
-
-    Attributes:
-        experiment: its name.
-        facts: pairs of a question and its answer.
-        commands: lines for a shell, for the model of the largest total.
-    """
-
-    experiment: str
-    facts: Sequence[Fact]
-    commands: Sequence[str]
-
-
-@dataclass(frozen=True)
-class Chapter:
-    """A part of the page with a heading of its own; chapters stand in the order of `_sections`."""
-
-    title: str
-    tables: Sequence[Table] = ()
-    figures: Sequence[Drawing] = ()
-    models: Sequence[ModelShown] = ()
-
-    @property
-    def anchor(self) -> str:
-        """What a link within the page points at."""
-        return re.sub(r"\W+", "-", self.title.lower())
+    folded: bool = False
 
 
 def write_page(
@@ -116,8 +83,8 @@ def write_page(
     about: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     contests: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """The report as one HTML file that loads nothing: the statement's first lines, the final
-    models, each experiment's ladder, where the budget went.
+    """The report as one HTML file that loads nothing: what is promised, how good the models are,
+    how they are used, how they were tuned and what was paid for.
 
     Everything on it follows from releases, the config and the statement, so it costs nothing, and
     anybody may read it. Equal inputs give equal bytes: the report's record seals them.
@@ -128,91 +95,87 @@ def write_page(
         on_page: tables, and figures that are drawn already.
         path: where the page goes. A file there is replaced.
         cells: each experiment's values on the axes of `grid:`, by its name. Of experiments with
-            equal values, which are repeats, only the first has a chapter.
+            equal values, which are repeats, only the first one's own pictures are shown.
         about: facts of each experiment from the config, by its name and then by theirs.
         contests: figures of comparisons in research, each with the package of its caption.
     """
-    lineages = lineage_facts(statement)
+    captions = Captions(_features_of_report(statement, summaries))
+    contested = [
+        OnPage(Path(path).stem, "", "Contests", pd.DataFrame(), Path(path), package)
+        for path, package in contests.items()
+    ]
+    firsts: dict[tuple[str, ...], str] = {}
+    for name, values in cells.items():
+        firsts.setdefault(tuple(values.values()), name)
+    repeats = {*cells} - {*firsts.values()}
+    pictures: dict[str, list[Mapping[str, Any]]] = {}
+    for one in sorted((*on_page, *contested), key=lambda one: (one.folded, bool(one.experiment))):
+        if (one.figure or not one.table.empty) and one.experiment not in repeats:
+            picture = _picture(one, captions, several=len(summaries) > 1)
+            pictures.setdefault(one.chapter, []).append(picture)
+    words = _words(statement, summaries, about)
     page = {
         "title": ", ".join(statement.datasets) + ": tuned and trained with differential privacy",
         "release": statement.mode == "release",
-        # the limit that was declared comes before any result (contract: lifetime-first)
-        "guarantees": [lineage.guarantee for lineage in lineages],
-        "results": results(summaries),
-        "costs": [
-            line for lineage in lineages for line in (*lineage.costs, lineage.choice) if line
+        "chapters": [
+            {
+                **EMPTY,
+                "title": title,
+                "short": CHAPTERS.get(title, title),
+                "anchor": re.sub(r"\W+", "-", title.lower()),
+                "pictures": pictures.get(title, ()),
+                **words.get(title, {}),
+            }
+            for title in dict.fromkeys((*CHAPTERS, *pictures))
+            if title in (PROMISE, QUALITY, USE) or title in pictures
         ],
-        "warnings": [line for summary in summaries for line in summary.warnings],
-        "sections": [*_sections(statement, summaries, on_page, cells, about, contests)],
         "id": statement.id,
     }
     path.write_text(fill("report/page.html.jinja", page), "utf-8")
 
 
-def _sections(
+def _words(
     statement: SealedStatement,
     summaries: Sequence[Summary],
-    on_page: Sequence[OnPage],
-    cells: Mapping[str, Mapping[str, str]],
     about: Mapping[str, Mapping[str, str]],
-    contests: Mapping[str, str],
-) -> Iterator[Chapter]:
-    """The chapters in order: final models, each experiment's ladder, the rest, contests, and
-    privacy last. A chapter appears where it has something to show, but for the first and the
-    last."""
-    caption = Captions(_features_of_report(statement, summaries))
-    models = [*_models(statement, summaries, about)]
-
-    def chapter(title: str, of: Sequence[OnPage], models: Sequence[ModelShown] = ()) -> Chapter:
-        tables = [
-            _table(one.table, caption(one.name, one.package)) for one in of if not one.table.empty
-        ]
-        figures = [
-            Drawing(one.name, _svg(one.figure), caption(one.name, one.package))
-            for one in of
-            if one.figure
-        ]
-        return Chapter(title, tables, figures, models)
-
-    shared = [one for one in on_page if not one.experiment]
-    yield chapter(FIRST, [one for one in shared if one.chapter == FIRST], models)
-    seen: list[Mapping[str, str]] = []
-    for summary in summaries:
-        cell = cells.get(summary.experiment)
-        if cell in seen:
-            continue  # a repeat: its row stands above, and its figures lie in its folder
-        seen += [] if cell is None else [cell]
-        if pictures_here := [one for one in on_page if one.experiment == summary.experiment]:
-            yield chapter(f"Experiment {summary.experiment}", pictures_here)
-    rest = dict.fromkeys(one.chapter for one in shared if one.chapter not in (FIRST, LAST))
-    for title in rest:
-        yield chapter(title, [one for one in shared if one.chapter == title])
-    if contests:
-        contested = [
-            Drawing(path.stem, _svg(path), caption(path.stem, package))
-            for path, package in zip(map(Path, contests), contests.values(), strict=True)
-        ]
-        yield Chapter("Contests", figures=contested)
-    yield chapter(LAST, [one for one in shared if one.chapter == LAST])
+) -> Mapping[str, Mapping[str, Sequence[Any]]]:
+    """What chapters say in words, by their titles. The limit that was declared comes before any
+    result (contract: lifetime-first)."""
+    lineages = lineage_facts(statement)
+    return {
+        PROMISE: {
+            "guarantees": [(one.guarantee, promise(one)) for one in lineages],
+            "texts": [text for one in lineages for text in (*one.costs, one.choice) if text],
+        },
+        QUALITY: {
+            "results": results(summaries),
+            "lead": [*lead_of_many(summaries)],
+            "warnings": [text for one in summaries for text in one.warnings],
+        },
+        COLUMNS: {"lead": [*lead_of_columns(summaries)]},
+        USE: {"lead": [purpose(statement)], "models": [*_models(statement, summaries, about)]},
+        TUNING: {"lead": [lead_of_search(statement, summaries)]},
+        CHARGES: {"lead": [*lead_of_charges(lineages)]},
+    }
 
 
 def _models(
     statement: SealedStatement,
     summaries: Sequence[Summary],
     about: Mapping[str, Mapping[str, str]],
-) -> Iterator[ModelShown]:
-    """Facts and commands of each experiment that has a stated model and facts of its own."""
+) -> Iterator[tuple[str, Sequence[Fact], Sequence[str]]]:
+    """Each experiment that has a stated model and facts of its own: its name, these facts, and
+    lines for a shell, for the model of the largest total."""
     for one in summaries:
-        models = statement.datasets[one.lineage].artifacts
         totals = {
             path: model.target_epsilon
-            for path, model in models.items()
+            for path, model in statement.datasets[one.lineage].artifacts.items()
             if model.experiment == one.experiment
         }
         if one.experiment in about and totals:
-            facts_found = facts(one, about[one.experiment], statement)
             largest = max(totals, key=lambda path: totals[path])
-            yield ModelShown(one.experiment, facts_found, commands(one, largest))
+            facts = [*about[one.experiment].items(), ("stated on", statement.origin.date)]
+            yield one.experiment, facts, commands(one, largest)
 
 
 def _features_of_report(
@@ -229,20 +192,47 @@ def _features_of_report(
     }
 
 
-def _table(table: pd.DataFrame, caption: Markup) -> Table:
-    """A table in words, all cells text. The template escapes them: names in them come from
-    configs."""
-    on_page = readable(table)
-    return Table([*map(str, on_page)], on_page.astype(str).to_numpy().tolist(), caption)
+def _picture(one: OnPage, captions: Captions, several: bool) -> Mapping[str, Any]:
+    """A figure, or a table in words, with its title and caption. A wide table of few rows is
+    turned, and a column that says one thing throughout is left out where models are known without
+    it."""
+    title, caption = captions(one.name, one.package)
+    if several and one.experiment:
+        title = f"{title}: {one.experiment}"
+    picture = {"name": one.name, "title": title, "caption": caption, "folded": one.folded}
+    if one.figure:
+        return picture | {"svg": _svg(one.figure, title)}
+    table = readable(one.table)
+    if one.name != "finals":
+        table = table.drop(columns=[x for x in SAME if x in table and table[x].nunique() == 1])
+    if len(table.columns) > WIDE and len(table) <= FEW:
+        names = ["value"] * len(table)
+        if table.columns[0] in SAME:
+            key = table.pop(table.columns[0])
+            names = [f"{key.name} {value}" for value in key]
+        table = table.T.set_axis(names, axis=1).reset_index(names="figure")
+    rows = [[_cell(str(cell)) for cell in row] for row in table.to_numpy().tolist()]
+    return picture | {"svg": None, "headings": [*map(str, table)], "rows": rows}
 
 
-def _svg(path: Path) -> Markup:
-    """The drawing alone, its ids made its own: every figure of matplotlib's has the same ones."""
+def _cell(text: str) -> Markup:
+    """A cell as safe HTML, for names in it come from configs; a figure's interval apart from it."""
+    within = r" (\([^()]+(?:–| to )[^()]+\))$"
+    return Markup(re.sub(within, r' <span class="range">\1</span>', str(escape(text))))
+
+
+def _svg(path: Path, title: str) -> Markup:
+    """The drawing alone, with its title for who cannot see it, and its ids made its own: every
+    figure of matplotlib's has the same ones."""
     drawing = path.read_text("utf-8")
     drawing = drawing[drawing.index("<svg") :]
     prefix = re.sub(r"\W+", "-", str(path.with_suffix("")))
     for mark in (r'(\bid=")', r"(url\(#)", r'(href="#)'):
         drawing = re.sub(mark, rf"\g<1>{prefix}-", drawing)
+    label = f'role="img" aria-label="{escape(title)}. '
+    drawing = drawing.replace('role="img" aria-label="', label, 1)
+    if label not in drawing:
+        drawing = drawing.replace("<svg", f'<svg {label}"', 1)
     # the SVG is dpladder's own, and nothing in it was typed by anybody but as text
     return Markup(drawing)
 
@@ -259,13 +249,15 @@ class Captions:
     def __init__(self, features: Mapping[str, bool]) -> None:
         self._told, self._seen = features, set[str]()
 
-    def __call__(self, name: str, package: str = REPORT) -> Markup:
-        """The caption of that name as safe HTML. The second time it is its beginning in bold, and
-        "As above"."""
+    def __call__(self, name: str, package: str = REPORT) -> tuple[str, Markup]:
+        """The title of that name, which its caption begins with in bold, and the rest as safe HTML;
+        the second time nothing but the title."""
         path = resources.files(package).joinpath("captions", f"{name}.rst")
         text = " ".join(Template(path.read_text("utf-8")).render(told=self._told).split())
+        title, _, rest = text.removeprefix("**").partition("**")
+        title = title.rstrip(".")
         if name in self._seen:
-            text = re.sub(r"^(\*\*.+?\*\*).*", r"\1 As above.", text)
+            return title, Markup()
         self._seen.add(name)
-        marked = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", str(escape(text)))
-        return Markup(re.sub(r"``(.+?)``", r"<code>\1</code>", marked).replace("\\*", "*"))
+        rest = re.sub(r"``(.+?)``", r"<code>\1</code>", str(escape(rest.strip())))
+        return title, Markup(rest.replace("\\*", "*"))

@@ -11,8 +11,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import MultipleLocator
 
-from dpladder.learn.measures.tested import WorstTested
-from dpladder.privacy.accounting.rounding import NoisedFigure, round_up_short
+from dpladder.privacy.accounting.rounding import round_up_short
 from dpladder.report.style import (
     INK,
     canvas,
@@ -60,7 +59,7 @@ def _draw_over_epsilon(axes: Axes, targets: Sequence[FinalFound], summary: Summa
         points = [(target.epsilon, test.accuracy, *test.score.interval) for target, test in each]
         draw_line(axes, points, label, colour, marker, f"shift-epsilon-{label}")
         lowest = [(target.epsilon, test.worst) for target, test in each]
-        if worst := [(epsilon, one.value, *_interval(one)) for epsilon, one in lowest if one]:
+        if worst := [(epsilon, one.value, *one.score.interval) for epsilon, one in lowest if one]:
             of_worst = f"{label}, worst group"
             draw_line(
                 axes, worst, of_worst, colour, marker, f"shift-epsilon-{of_worst}", filled=False
@@ -96,11 +95,6 @@ def _draw_over_severity(axes: Axes, targets: Sequence[FinalFound], which: Corrup
     axes.set_title(f"{name}: {'test part' if of == 'test' else of}")
     if len(targets) > 1:
         axes.legend()
-
-
-def _interval(worst: WorstTested) -> tuple[float, float]:
-    """Of the worst group, which documents of before have without one."""
-    return worst.interval or NoisedFigure(worst.value, worst.sd).interval
 
 
 def _corruption_key(one: AlsoTested) -> Corrupted:

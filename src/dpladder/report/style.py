@@ -222,16 +222,9 @@ def draw_line(
     dots(axes, [(x, y) for x, y, _, _ in points], marker, label=label, gid=gid, **look)
 
 
-def score_bar(figure: Figure, grid: list[Axes], points: ScalarMappable, label: str) -> None:
-    """A colour bar for the scores of `points`, beside all panels of a grid.
-
-    Args:
-        figure: that holds the grid.
-        grid: all panels, for the bar takes its room from them alike.
-        points: what was coloured; panels that share a scale need only one of them.
-        label: in words, beside the bar.
-    """
-    bar = figure.colorbar(points, ax=grid, format=percent_tick, aspect=30, pad=0.02)
+def score_bar(figure: Figure, axes: Axes, points: ScalarMappable, label: str) -> None:
+    """A colour bar for the scores of `points`, beside their panel."""
+    bar = figure.colorbar(points, ax=axes, format=percent_tick, aspect=30, pad=0.02)
     bar.set_label(label)
     bar.outline.set_visible(False)
 

@@ -309,6 +309,11 @@ class Summary:
         )
 
     @property
+    def largest(self) -> FinalFound:
+        """The final model of the largest total."""
+        return max(self.targets, key=lambda one: one.target_epsilon)
+
+    @property
     def models(self) -> Iterator[FinalFound]:
         """All that it trained, the one without noise last."""
         yield from self.targets

@@ -91,7 +91,7 @@ COLUMNS: dict[str, tuple[str, Show]] = {
     "wrong": ("wrong", "{:,.0f}".format),
     "lost": ("lost", percent),
     "counted": ("records counted", "{:,.0f}".format),
-    "search_share": ("the search's share", percent),
+    "search_share": ("spent before training", percent),
     "buys": ("what was bought", str),
     "reads": ("of the part", str),
     "charges": ("times", str),
@@ -268,7 +268,7 @@ def _worst_columns(figure: WorstTested | None, findings: bool) -> dict[str, str 
     score = "worst_one_minus_brier" if findings else "worst_accuracy"
     if figure is None:
         return dict.fromkeys(("worst", score, f"{score}{LOW}", f"{score}{HIGH}", "worst_sd"))
-    low, high = figure.interval or (None, None)
+    low, high = figure.score.interval
     ends = {f"{score}{LOW}": low, f"{score}{HIGH}": high}
     return {"worst": figure.name, score: figure.value, **ends, "worst_sd": figure.sd}
 

@@ -76,7 +76,7 @@ def plot_gap(summaries: Sequence[Summary], path: Path) -> None:
         _logarithmic(
             left, "ε of one trial", summaries[0].r_label, [*by_epsilon], [one.r for one in places]
         )
-        score_bar(figure, [left], scatter, "mean score")
+        score_bar(figure, left, scatter, "mean score")
         ratios = []
         for place, (epsilon, places_here) in enumerate(by_epsilon.items()):
             best = _best(places_here)

@@ -120,6 +120,11 @@ class WorstTested:
     sd: float
     interval: tuple[float, float] | None = None
 
+    @property
+    def score(self) -> NoisedFigure:
+        """The share with its interval; in documents of before, that of its noise."""
+        return NoisedFigure(self.value, self.sd, *(self.interval or ()))
+
 
 @dataclass(frozen=True)
 class FindingTested:

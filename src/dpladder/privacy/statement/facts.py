@@ -154,6 +154,17 @@ class LineageFacts:
         return None if self.bound is None else detection_rate_text(self.bound, self.stated.delta)
 
     @property
+    def left(self) -> str | None:
+        """Epsilon of the largest Gaussian release that the limit still has room for; None where no
+        single mu says the limit."""
+        stated = self.stated
+        if stated.lifetime_mu is None:
+            return None
+        spent = stated.lifetime_spent and gdp.mu_from_epsilon(stated.lifetime_spent, stated.delta)
+        room = gdp.remaining(stated.lifetime_mu, [spent])
+        return round_down(gdp.epsilon(room, stated.delta) if room else 0.0)
+
+    @property
     def groups(self) -> tuple[tuple[int, Cost], ...]:
         """What all of this DAG costs two, three and four units together, where a mu says it."""
         mu = self.stated.mu if self.stated.accountant == "exact" else None
