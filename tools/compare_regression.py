@@ -258,8 +258,9 @@ def adassp_published(problem: Problem, epsilon: float) -> Floats:
 
 def adassp_gdp(problem: Problem, epsilon: float) -> Floats:
     """The same in three Gaussian releases of mu / sqrt(3) each."""
-    sd = math.sqrt(3) / gdp.mu_from_epsilon(epsilon, DELTA)
-    return adassp(problem, sd, sd * math.sqrt(math.log(6 / DELTA)))
+    delta = problem.arena.constants.delta
+    sd = math.sqrt(3) / gdp.mu_from_epsilon(epsilon, delta)
+    return adassp(problem, sd, sd * math.sqrt(math.log(6 / delta)))
 
 
 def adassp(problem: Problem, sd: float, margin: float) -> Floats:
