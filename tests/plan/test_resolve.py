@@ -376,6 +376,68 @@ def test_a_larger_total_keeps_the_pieces_that_were_paid_for() -> None:
     assert asked(TABLE, few, {"final": {"targets": [1.0, 8.0]}}).main.features.curves == first
 
 
+NUMBER: dict[str, Any] = {
+    **TABLE,
+    "dataset": {**TABLE["dataset"], "classes": None, "target": {"range": [0, 9]}},
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "learner"),
+    [
+        ({}, "dp_gd"),
+        ({"dataset": {"nominal_size": 5}}, "dp_ridge"),  # too few for curves
+        ({"dataset": {"nominal_size": 50_000}}, "dp_ridge"),
+        ({"dataset": {"columns": ["age"]}}, "dp_ridge"),
+        ({"features": {"curves": 0}}, "dp_ridge"),
+        ({"features": {"curves": 8}}, "dp_ridge"),
+        ({"learner": {"name": "dp_ridge"}}, "dp_ridge"),
+        ({"learner": {"share": 0.4}}, "dp_ridge"),
+        ({"sweep": {"search": {"eta": [0.1, 0.2]}}}, "dp_ridge"),
+        ({"mode": "research", "dataset": {"declared_public": True}}, "dp_ridge"),
+    ],
+)
+def test_a_number_is_learnt_by_descent_on_curves_where_nobody_said_how(
+    changes: dict[str, Any], learner: str
+) -> None:
+    Path("table.csv").touch()
+    small = {"dataset": {"nominal_size": 5000}}
+    found = asked(NUMBER, small, changes)
+    assert found.main.learner.name == learner
+    by_law = learner == "dp_gd"
+    assert ("learnt by dp_gd" in found.choices.get("main", "")) == by_law
+    if by_law:
+        named = asked(NUMBER, small, {"learner": {"name": "dp_gd"}}).main
+        assert known_by(found) == known_by(asked(NUMBER, small, {"learner": {"name": "dp_gd"}}))
+        assert found.main.features == named.features
+
+
+@pytest.mark.parametrize("before", ["dp_ridge", "dp_gd"])
+def test_a_number_keeps_the_learner_that_was_paid_for(
+    before: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ledgers of before name no learner."""
+    Path("table.csv").touch()
+    few, by_hand = {"dataset": {"nominal_size": 5000}}, {"final": {"calibrate": None}}
+    with monkeypatch.context() as then:
+        if before == "dp_ridge":
+            then.setattr(resolve, "descends", lambda *_: False)
+            plain = resolve.resolved_choices
+            then.setattr(
+                resolve,
+                "resolved_choices",
+                lambda config: {key: one for key, one in plain(config).items() if key != "learner"},
+            )
+        release(asked(NUMBER, few, by_hand))
+        paid = known_by(asked(NUMBER, few, by_hand))
+    if before == "dp_gd":
+        monkeypatch.setattr(resolve, "descends", lambda *_: False)
+    later = asked(NUMBER, few, by_hand)
+    assert later.main.learner.name == before
+    assert known_by(later) == paid
+    assert "kept as it was chosen when it was paid for" in later.choices["main"]
+
+
 def test_curves_give_rows_their_form_unless_the_config_has_one() -> None:
     curves_asked()
     found = asked(TABLE).main

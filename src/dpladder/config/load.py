@@ -495,6 +495,8 @@ def _parse(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
     of_table = isinstance(features, Mapping) and features.get("model") == "none"
     of_numbers = values.get("task") == "regression" and of_table
     names = {**DEFAULT_NAMES, "learner": OF_NUMBERS} if of_numbers else DEFAULT_NAMES
+    learner = values.get("learner")
+    leaves_learner = of_numbers and isinstance(learner, Mapping) and "name" not in learner
     files = {
         key: {"name": name, **values[key]}
         for key, name in names.items()
@@ -504,7 +506,10 @@ def _parse(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
         files["sweep"] = {}
     values = {**values, **files}
     try:
-        return Config.model_validate_json(json.dumps(values, default=str)), []
+        config = Config.model_validate_json(json.dumps(values, default=str))
+        if leaves_learner:  # to the plan (plan/curves.py)
+            config.learner.model_fields_set.discard("name")
+        return config, []
     except ValidationError as error:
         return None, _explain(error)
     except (TypeError, ValueError, RecursionError):

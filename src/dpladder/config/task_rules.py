@@ -18,6 +18,7 @@ from dpladder.config.model import Config
 from dpladder.config.rules import Messages, Problem, Table, problems, rule_if, rules_of_marks
 from dpladder.config.wording import value_as_text
 
+ANY_RIDGE = (1e-9, 1e9)  # of sweep.search.eta, for least squares
 INPUT = "input"  # of features.until: from the first layer on
 MARKS = rules_of_marks(Config)
 TASK_OF_POOLING = {"none": "language_model"}
@@ -77,7 +78,7 @@ def _apply_target(config: Config, target: NumberTarget) -> Config:
         features = features.model_copy(
             update={"length": "at_most", "typical": typical, "centre": centre}
         )
-    learner, search, most = config.learner, config.sweep.search, 1e9
+    learner, search, most = config.learner, config.sweep.search, ANY_RIDGE[1]
     if isinstance(learner, Descending):
         length = features.typical if isinstance(features.length, str) else features.length
         # a gradient is an error times the record: one of a quarter of the range is not cut
@@ -88,7 +89,7 @@ def _apply_target(config: Config, target: NumberTarget) -> Config:
         # above 2 (1 + m) over the largest curvature, steps run away (Polyak 1964)
         most = min(search.eta[1], 2 / length**2)
     if "eta" not in search.model_fields_set:
-        search = search.model_copy(update={"eta": (min(1e-9, most / 1e6), most)})
+        search = search.model_copy(update={"eta": (min(ANY_RIDGE[0], most / 1e6), most)})
     measures = config.evaluate.measures
     measures = ("rmse",) if measures == ("accuracy",) else measures
     sections = {

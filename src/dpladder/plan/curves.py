@@ -12,6 +12,9 @@ from collections.abc import Iterator
 from dpladder.config import Config
 from dpladder.config.curves import Curves, curves_of, width_of, width_of_block
 from dpladder.config.dataset_sections import Column
+from dpladder.config.learners import learner_of
+from dpladder.config.sweep_sections import Search
+from dpladder.config.task_rules import ANY_RIDGE, apply_task
 from dpladder.search.prior import DEFAULT
 
 CURVES = "curves"  # key of the features, and of what was chosen
@@ -21,6 +24,7 @@ PIECES = (16, 8, 4)
 OF_CLASSES = {4: 20.0, 8: 250.0, 16: 2000.0}
 OF_NUMBERS = {4: 5.0, 8: 80.0, 16: 250.0}
 OF_RIDGE = 20.0  # n0 mu for each number of a row: its noise grows with the square of the width
+OF_DESCENT = 110.0  # n0 mu for each such number below which descent on curves does better
 TYPICAL = 0.6  # length of a row, less a mean where it loses one, over that of the longest
 CLIP = 0.25  # of that length
 STEEPEST = 0.5  # eta, where the config says nothing
@@ -42,6 +46,39 @@ def _curved(config: Config) -> list[Column]:
     """The columns that may be curves."""
     columns = (one for one in config.dataset.columns if not isinstance(one, str))
     return [one for one in columns if one.range is not None and one.curve]
+
+
+def leaves_learner(config: Config) -> bool:
+    """Whether nobody named the learner of a number: least squares stands there (config/load.py)."""
+    return config.task == "regression" and "name" not in config.learner.model_fields_set
+
+
+def descends(config: Config, strength: float) -> bool:
+    """Whether descent on curves takes the place of least squares, whose noise grows with the square
+    of the width.
+
+    Args:
+        config: as its task has it.
+        strength: n0 mu of the smallest total.
+    """
+    open_keys = not config.learner.model_fields_set and config.sweep.search.eta == ANY_RIDGE
+    if not leaves_learner(config) or not open_keys or config.features.curves != "auto":
+        return False
+    other = with_descent(config)
+    pieces = pieces_for(other, strength) if can_have_curves(other) else 0
+    wide = OF_DESCENT * _width(config, PIECES[0])
+    return pieces > 0 and in_form(with_pieces(other, pieces)) and strength < wide
+
+
+def with_descent(config: Config) -> Config:
+    """The config of a number with descent in place of least squares, at its defaults."""
+    search = config.sweep.search.model_copy(update={"eta": Search().eta})
+    search.model_fields_set.discard("eta")
+    sweep = config.sweep.model_copy(update={"search": search})
+    learner = learner_of({"name": DEFAULT})
+    config = apply_task(config.model_copy(update={"learner": learner, "sweep": sweep}))
+    config.learner.model_fields_set.discard("name")
+    return config
 
 
 def pieces_for(config: Config, strength: float) -> int:

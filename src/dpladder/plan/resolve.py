@@ -25,9 +25,12 @@ from dpladder.plan.cost import partition
 from dpladder.plan.curves import (
     CURVES,
     can_have_curves,
+    descends,
     in_form,
+    leaves_learner,
     longest_row,
     pieces_for,
+    with_descent,
     with_pieces,
 )
 from dpladder.plan.dag import build_dag
@@ -122,7 +125,9 @@ def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType
         name: resolve_unit_counts(
             resolve_prior(
                 _resolve_calibration(
-                    _resolve_centre(_resolve_curves(_resolve_depths(_guiding(config))))
+                    _resolve_centre(
+                        _resolve_curves(_resolve_depths(_guiding(_resolve_learner(config))))
+                    )
                 )
             ),
             totals[config.dataset.lineage],
@@ -151,6 +156,7 @@ def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType
                 words := [
                     *_note_depths(configs[name], resolved[name]),
                     *_note_curves(configs[name], resolved[name]),
+                    *_note_learner(resolved[name]),
                     *_note_mean(configs[name], resolved[name]),
                     *_note_ladder(config, looks[name]),
                     *_note_calibration(configs[name], resolved[name]),
@@ -245,6 +251,7 @@ def resolved_choices(config: Config) -> dict[str, Any]:
     census, curves = config.dataset.census, config.features.curves
     return {
         CURVES: 0 if curves == "auto" else curves,
+        "learner": DEFAULT if leaves_learner(config) and config.learner.name == DEFAULT else None,
         **config.features.model_dump(mode="json", include={"centre", "mean", "layers"}),
         **config.sweep.model_dump(mode="json", include={"rungs", "search", "select"}),
         "public": "gradient" if config.learner.uses_public_gradient else "none",
@@ -257,10 +264,13 @@ def _apply_choices(given_config: Config, config: Config, values: Mapping[str, An
     """A resolved config, with what was chosen before in place of today's choice."""
     if not values or values == resolved_choices(config):
         return config
+    base = with_descent(given_config) if values["learner"] == DEFAULT else given_config
+    if base.learner.name != config.learner.name and leaves_learner(given_config):
+        config = config.model_copy(update={"learner": base.learner})
     if given_config.features.curves == "auto":
-        config = _in_place_of_curves(given_config, config, values[CURVES])
+        config = _in_place_of_curves(base, config, values[CURVES])
     learner = config.learner
-    if given_config.learner.guidance == "auto":
+    if base.learner.guidance == "auto":
         public = values["public"] if learner.uses_public_gradient else "none"
         learner = learner.model_copy(update={"public": public})
     features = {
@@ -335,6 +345,11 @@ def _guiding(config: Config) -> Config:
     )
     public = "gradient" if fits else "none"
     return config.model_copy(update={"learner": learner.model_copy(update={"public": public})})
+
+
+def _resolve_learner(config: Config) -> Config:
+    """Descent or least squares of a number, where nobody named either."""
+    return with_descent(config) if descends(config, strength(config)) else config
 
 
 def _resolve_curves(config: Config) -> Config:
@@ -562,6 +577,15 @@ def _note_curves(given_config: Config, config: Config) -> Iterator[str]:
         if pieces
         else f"numbers are lines (features.curves): {at} noise would hide what curves tell"
     )
+
+
+def _note_learner(config: Config) -> Iterator[str]:
+    """Which learner a number has, where that was left open."""
+    if leaves_learner(config) and config.learner.name == DEFAULT:
+        yield (
+            f"learnt by {DEFAULT} (learner.name): at n0*mu = {_strength_text(config)} least "
+            "squares would lose more to noise"
+        )
 
 
 def _note_mean(given_config: Config, config: Config) -> Iterator[str]:

@@ -18,7 +18,7 @@ RETIRED: Mapping[str, Any] = {
     "dataset.target.unit": NEVER,
 }
 # what ledgers mean that remember an experiment's choices without these (plan/resolve.py)
-CHOSEN_BEFORE: Mapping[str, Any] = {"calibrate": None, "curves": 0}
+CHOSEN_BEFORE: Mapping[str, Any] = {"calibrate": None, "curves": 0, "learner": None}
 
 
 def with_retired(values: Mapping[str, Any]) -> dict[str, Any]:
