@@ -270,6 +270,15 @@ TUNED: Mapping[str, Table] = {
         {"julday": (366, 731), "LNOxEm": (4, 9), "sqrtWS": (0, 4)},
         (0, 7),
     ),
+    "visits": Table(
+        "Ecdat/DoctorContacts",
+        "mdu",
+        {
+            **{"lc": (0, 5), "lpi": (0, 8), "fmde": (0, 9), "ndisease": (0, 60), "linc": (0, 11)},
+            **{"lfam": (0, 3), "educdec": (0, 25), "age": (0, 65)},
+        },
+        (0, 20),
+    ),
     "panel": Table(
         "sampleSelection/nlswork",
         "ln_wage",
