@@ -307,6 +307,11 @@ def evaluation_of_confidence_in_findings(scenes: SceneFolder, kind: Kind) -> Mec
     return _evaluation(scenes, kind, "calibration", FINDINGS)
 
 
+def evaluation_of_decisions(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    """Right and wrong of each class by who acts at a threshold."""
+    return _evaluation(scenes, kind, "decision")
+
+
 def evaluation_by_group(scenes: SceneFolder, kind: Kind) -> Mechanism:
     """Right and wrong answers by the record's declared group."""
     return _evaluation(scenes, kind, "groups", grouped={"column": "place", "names": ["a", "b"]})
@@ -375,9 +380,11 @@ def _evaluation(
     """
     findings, numbers = further == FINDINGS, further in (NUMBERS, LOOKED_AT)
     measures = [measures] if isinstance(measures, str) else measures
-    classes = 2 if "auc" in measures and not findings else CLASSES
+    classes = 2 if {"auc", "decision"} & {*measures} and not findings else CLASSES
     data: dict[str, Any] = {"classes": classes, "group": grouped}
     changes: dict[str, Any] = {"dataset": data, "evaluate": {"measures": [*measures]}}
+    if "decision" in measures:
+        changes["evaluate"]["threshold"] = 0.3
     # Where a look comes first, all scores lie beyond its grid, and all numbers that are said at an
     # end. So what a record adds to a later table does not hang on the look's noise, which alone
     # would make that another mechanism each time. For any look: tests/learn.
@@ -452,6 +459,7 @@ ATTACKED: dict[str, tuple[Attack, ...]] = {
         evaluation_of_scores,
         evaluation_of_findings,
         evaluation_of_findings_by_group,
+        evaluation_of_decisions,
         evaluation_by_group,
         evaluation_of_confidence,
         evaluation_of_confidence_in_findings,

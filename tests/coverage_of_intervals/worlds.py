@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -142,7 +142,15 @@ def rare_class() -> World:
         **calibration_of(logits, labels),
     }
     wide = {"calibration_error": "a sum of absolute values, each with an interval of its own"}
-    measures = ("auc", "calibration")
+    measures = ("auc", "calibration", "decision")
+    acts, has = margins >= logit(0.1), labels == 1
+    true |= {
+        "sensitivity_at_threshold": acts[has].mean(),
+        "specificity_at_threshold": (~acts)[~has].mean(),
+        "positive_predictive_value_at_threshold": has[acts].mean(),
+        "negative_predictive_value_at_threshold": (~has)[~acts].mean(),
+    }
+    model = replace(model, threshold=0.1)
     return World("rare class", measures, model, everybody, 3000, 4.0, lambda _: true, wide)
 
 

@@ -95,11 +95,15 @@ def scene_of(made: SceneFolder, measures: str | list[str], **changes: Any) -> Sc
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("measures", ["accuracy", "classes", "confusion", "auc", "calibration"])
+@pytest.mark.parametrize(
+    "measures", ["accuracy", "classes", "confusion", "auc", "calibration", "decision"]
+)
 def test_what_is_measured_costs_what_was_reserved(made: SceneFolder, measures: str) -> None:
-    scene = scene_of(made, measures)
+    acts = {"evaluate": {"threshold": 0.2}} if measures == "decision" else {}
+    scene = scene_of(made, measures, **acts)
     found = measured(scene)
     assert charge_of(scene).status == "DONE"
+    assert ("sensitivity_at_threshold" in found.figures) == (measures == "decision")
     assert found.noised
     assert (found.classes is None) == ("balanced" not in found.figures)
     assert (found.classes is None) == (measures in ("accuracy", "calibration"))
@@ -166,7 +170,7 @@ def test_a_table_of_answers_hides_what_noise_may_be() -> None:
 
 
 def test_auc_is_of_two_classes(made: SceneFolder) -> None:
-    with pytest.raises(BadInput, match="there are 3 classes, and AUC is of two"):
+    with pytest.raises(BadInput, match="there are 3 classes, and auc is of two"):
         made.scene({"evaluate": {"measures": "auc"}})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from dpladder.config.evaluate_sections import (
 )
 from dpladder.config.label_sets import (
     ABSENT,
+    MANY,
     NUMBER,
     PRESENT,
     TARGET_STEPS,
@@ -126,6 +128,33 @@ def test_where_a_score_stands_is_public_and_rises_with_it() -> None:
         assert np.isfinite(order.standing(np.array(ODD_SCORES), one)).all()
 
 
+@pytest.mark.parametrize("findings", [False, True], ids=["two classes", "findings"])
+def test_a_decision_without_noise_is_what_who_acts_at_the_threshold_gets(findings: bool) -> None:
+    scores, labels = RANDOM.normal(size=900) * 2, RANDOM.integers(0, 2, 900)
+    scores[0] = math.log(0.2 / 0.8)  # just there: acts
+    if findings:
+        scorer = FindingScorer(lambda _, rows: scores[rows[:, 0].astype(int), None])
+        constants = Constants(100, 1, 1, labels=MANY)
+        model = MeasuredModel((np.zeros((1, 1), np.float32),), scorer, constants, ("a",))
+        numbers = [number_of_findings([int(one)]) for one in labels]
+    else:
+        model = saying(np.stack([0 * scores, scores], axis=1).tolist())
+        numbers = labels.tolist()
+    released = tables.exact(("decision",), replace(model, threshold=0.2), records(numbers))
+    told = tables.figures_of_counts(released)
+    acts, has = scores >= math.log(0.2 / 0.8), labels == 1
+    truth = {
+        "sensitivity": acts[has].mean(),
+        "specificity": (~acts)[~has].mean(),
+        "positive_predictive_value": has[acts].mean(),
+        "negative_predictive_value": (~has)[~acts].mean(),
+    }
+    for name, value in truth.items():
+        figure = told.figures[f"{name}_at_threshold"]
+        assert figure is not None
+        assert figure.value == pytest.approx(value, abs=1e-9)
+
+
 def test_calibration_without_noise_is_that_of_the_predictions_themselves() -> None:
     logits = RANDOM.normal(size=(800, 3)) * 3
     labels = RANDOM.integers(-1, 3, 800)
@@ -218,14 +247,16 @@ AGE = NumberTarget(range=(0, 100))
 
 
 def a_head(measure: Measure) -> MeasuredModel:
-    classes = 2 if measure == "auc" else 3
+    classes = 2 if measure in ("auc", "decision") else 3
     if measure in OF_NUMBERS:
         weights = (np.float32([[2.0, -1.0, 0.5]]),)
         constants = Constants(50, 1, 3, labels=NUMBER)
         return MeasuredModel(weights, NumberScorer(), constants, ("age",), None, AGE)
     head = (RANDOM.normal(size=(classes, 3)).astype(np.float32),)
     names, groups = tuple("abc")[:classes], GROUPS if measure == "groups" else None
-    return MeasuredModel(head, ClassScorer(), Constants(50, classes, 3), names, groups)
+    return MeasuredModel(
+        head, ClassScorer(), Constants(50, classes, 3), names, groups, threshold=0.3
+    )
 
 
 @pytest.mark.parametrize("measure", MEASURES)

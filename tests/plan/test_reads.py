@@ -102,6 +102,7 @@ NEUTRAL = {
     "dataset.target.unit": None,
     "features.curves": 0,
     "final.calibrate": None,
+    "evaluate.threshold": None,
 }  # left out of params at these values
 
 

@@ -203,10 +203,14 @@ def _measures(c: Config) -> Messages:
             f"a table of {count} times {count} counts would be mostly noise, and {MOST_CONFUSED} "
             "classes are the most that it is made of: set measures: classes"
         )
-    # AUC orders records by one score, which two classes have and findings have each
-    if "auc" in measures and count != 2 and labels != MANY:
+    # one score, which two classes have and findings have each
+    for one in sorted({"auc", "decision"} & {*measures}) if count != 2 and labels != MANY else ():
         reason = f"there are {count} classes" if count else "its classes are known when it is read"
-        yield f"{reason}, and AUC is of two: set measures: classes, or dataset.classes to two names"
+        yield (
+            f"{reason}, and {one} is of two: set measures: classes, or dataset.classes to two names"
+        )
+    if "decision" in measures and c.evaluate.threshold is None:
+        yield "decision needs evaluate.threshold, the probability from which people act"
 
 
 DATASET: Table = {

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from dpladder.config.dataset_sections import Group, Groups, Where
-from dpladder.config.section import NAME_PATTERN, Epsilon, Name, OnlyFor, Section
+from dpladder.config.section import NAME_PATTERN, Epsilon, Name, NeutralAt, OnlyFor, Section
 
 
 def _as_pairs(values: Any) -> Any:
@@ -79,7 +79,16 @@ class Also(Section):
 
 
 Measure = Literal[
-    "accuracy", "classes", "confusion", "auc", "groups", "calibration", "rmse", "mae", "r2"
+    "accuracy",
+    "classes",
+    "confusion",
+    "auc",
+    "groups",
+    "calibration",
+    "decision",
+    "rmse",
+    "mae",
+    "r2",
 ]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 TABLES_OF: Mapping[Measure, tuple[str, ...]] = {
@@ -89,6 +98,7 @@ TABLES_OF: Mapping[Measure, tuple[str, ...]] = {
     "auc": ("by_class", "score_look", "ranks"),
     "groups": ("by_group",),
     "calibration": ("right_and_wrong", "confidence"),
+    "decision": ("by_class", "decision"),
     "rmse": ("right_and_wrong",),
     "mae": ("right_and_wrong", "absolute_errors"),
     "r2": ("squares",),
@@ -99,6 +109,7 @@ OF_FINDINGS = {
     "by_class": "by_finding",
     "score_look": "score_look_by_finding",
     "ranks": "ranks_by_finding",
+    "decision": "decision_by_finding",
 }
 LOOK = 0.1  # of a table's mu^2, for a first look that says what it asks
 PRICES: Mapping[str, float] = {
@@ -110,7 +121,12 @@ PRICES: Mapping[str, float] = {
 }
 """What tables cost that are a look, or stand on one, in mu^2; all others cost 1."""
 OF_NUMBERS: tuple[Measure, ...] = ("rmse", "mae", "r2")  # of what dataset.target declares
-BY_CLASS: tuple[Measure, ...] = ("classes", "confusion", "auc")  # count each class by itself
+BY_CLASS: tuple[Measure, ...] = (
+    "classes",
+    "confusion",
+    "auc",
+    "decision",
+)  # count each class by itself
 
 
 def tables_of(
@@ -220,6 +236,7 @@ def spread_words(noised: bool) -> str:
     return "noise and sampling" if noised else "sampling alone, for its counts are exact"
 
 
+OF_DECISIONS = OnlyFor("evaluate.measures: decision", lambda c: "decision" in c.evaluate.measures)
 OF_PREDICTIONS = OnlyFor(
     "task: classification or regression",
     lambda c: c.task in ("classification", "regression"),
@@ -236,8 +253,13 @@ class Evaluate(Section):
     """What the test buys: one measure or a list, at one price, which their tables of counts share
     evenly. accuracy: how many are right. classes, groups: right and wrong of each class or group,
     and balanced accuracy. confusion, auc: classes, and what each was taken for with F1, or AUC of
-    two classes. calibration: accuracy, and how sure the model was. Of a number (dataset.target):
-    rmse, which stands for accuracy there, mae, and r2. Example: [auc, calibration, groups]"""
+    two classes. calibration: accuracy, and how sure the model was. decision: classes, and how
+    often who acts from `threshold` on is right, of two classes or findings. Of a number
+    (dataset.target): rmse, which stands for accuracy there, mae, and r2. Example: [auc,
+    calibration, groups]"""
+    threshold: Annotated[float | None, Field(gt=0, lt=1), NeutralAt(None), OF_DECISIONS] = None
+    """The probability from which people act, for measures: decision: of the second class, or of
+    each finding. Another one asks the test anew. Empty: no decision is counted. Example: 0.1"""
     also: Annotated[tuple[Also, ...], OF_PREDICTIONS] = ()
     """Further tests, each by a name, measured in the same way. Empty: none. Example: [{name:
     blurred, of: test, corruption: blur, epsilon: 0.5}]"""

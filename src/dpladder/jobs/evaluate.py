@@ -163,7 +163,14 @@ def _model(task: Task[EvaluateTest], constants: Constants) -> tuple[MeasuredMode
     groups = groups_of(reads.group, reads.measures, also)
     names = class_names(reads.classes, constants)
     measured = MeasuredModel(
-        model_weights, scorer, constants, names, groups.released, reads.predicts, reads.error
+        model_weights,
+        scorer,
+        constants,
+        names,
+        groups.released,
+        reads.predicts,
+        reads.error,
+        reads.threshold,
     )
     return measured, groups
 

@@ -46,9 +46,9 @@ def train_open(task: Task[TrainOpen]) -> None:
 
     def counts(part: str, also: FurtherTest | None = None) -> ReleasedCounts:
         groups = groups_of(task.reads.group, task.reads.measures, also)
-        target, error = task.reads.predicts, task.reads.error
+        reads, facts = task.reads, (scorer, arena.constants, names, groups.released)
         model = tables.MeasuredModel(
-            answer.weights, scorer, arena.constants, names, groups.released, target, error
+            answer.weights, *facts, reads.predicts, reads.error, reads.threshold
         )
         data = groups.restrict(seen_part(task, part).read())
         return tables.exact(task.reads.measures, model, data)

@@ -618,10 +618,12 @@ class EvaluateTest(TotalReads, SeenReads):
         learner: that the model is of, which says how records are scored.
         measures: which tables are counted.
         error: of a number, up to where errors count. It is a key of tests alone.
+        threshold: from which a decision is counted; None where none is.
     """
 
     trains = descends = True
     error: Annotated[float | None, key("dataset.target.error")] = None
+    threshold: Annotated[float | None, key("evaluate.threshold")] = None
     exact: Annotated[bool, fact(exact)]
     learner: Annotated[Learner, key("learner")]
     measures: Annotated[Measures, key("evaluate.measures")]
@@ -644,6 +646,7 @@ class TrainOpen(TrainingReads):
 
     without_noise: Annotated[bool, key("final.without_noise")]
     error: Annotated[float | None, key("dataset.target.error")] = None
+    threshold: Annotated[float | None, key("evaluate.threshold")] = None
     measures: Annotated[Measures, key("evaluate.measures")]
     further: Annotated[tuple[FurtherTest, ...], fact(further)]
 

@@ -600,7 +600,7 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
         and shares that are too uncertain to be told, `TOO_FEW`.
     """
     columns: dict[str, list[str]] = {}
-    bought = {one.name for one in OF_FINDINGS} - {"auc"} if "finding" in table else set()
+    bought = {one.name for one in OF_FINDINGS if "by_finding" in one.of and "finding" in table}
     for name, values in table.items():
         untold = HIDDEN if name in bought else ""
         if _base(name) in {*COLUMNS} - {name} or (values.isna().all() and not untold):

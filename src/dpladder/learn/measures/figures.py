@@ -81,6 +81,32 @@ SPECIFICITY = MeasuredFigure(
     "specificity",
     {"by_finding": lambda tables, place: share_of_row(tables, "by_finding", place, 0)},
 )
+
+# --- decisions ---
+
+
+def _share_at_threshold(right: tuple[int, int], wrong: tuple[int, int]) -> Mapping[str, Formula]:
+    """The share that one cell of a decision is of two: of a class, or of who acts."""
+
+    def formula(tables: NoisedTables, holds: str, *place: int) -> NoisedFigure | None:
+        part = tables.at(holds, (*place, *right))
+        return share(tables, part, part + tables.at(holds, (*place, *wrong)))
+
+    return {
+        "decision": lambda tables, _: formula(tables, "decision"),
+        "decision_by_finding": lambda tables, place: formula(tables, "decision_by_finding", place),
+    }
+
+
+DECISIONS = tuple(
+    MeasuredFigure(f"{name.replace(' ', '_')}_at_threshold", f"{name} at the threshold", of)
+    for name, of in {
+        "sensitivity": _share_at_threshold((1, 0), (1, 1)),
+        "specificity": _share_at_threshold((0, 0), (0, 1)),
+        "positive predictive value": _share_at_threshold((1, 0), (0, 1)),
+        "negative predictive value": _share_at_threshold((0, 0), (1, 1)),
+    }.items()
+)
 ELSEWHERE = MeasuredFigure("elsewhere", "score on other groups", {})
 
 
@@ -260,6 +286,7 @@ FIGURES = (
     BALANCED,
     F1,
     AUC,
+    *DECISIONS,
     ELSEWHERE,
     CALIBRATION_ERROR,
     OVERCONFIDENCE,
@@ -269,7 +296,7 @@ FIGURES = (
     RMSE_OF_MEAN,
 )
 # tables of each class by itself
-PER_FINDING = ("by_finding", "ranks_by_finding", "scores_by_finding")
+PER_FINDING = ("by_finding", "ranks_by_finding", "scores_by_finding", "decision_by_finding")
 OF_FINDINGS = tuple(figure for figure in FIGURES if not {*PER_FINDING}.isdisjoint(figure.of))
 
 

@@ -87,6 +87,7 @@ class MeasuredModel:
         groups: where each is counted by itself; None elsewhere.
         target: the number that it predicts; None of classes.
         error: the largest error of a number that is counted, where the config says one.
+        threshold: the probability from which people act, where a decision is counted.
     """
 
     weights: Weights
@@ -96,6 +97,7 @@ class MeasuredModel:
     groups: GroupNames | None = None
     target: NumberTarget | None = None
     error: float | None = None
+    threshold: float | None = None
 
 
 class CellTable:
@@ -304,13 +306,7 @@ class ByFinding(CellTable):
         return model.constants.classes
 
     def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
-        logits = _finding_scorer(model).logits(model.weights, data.features)
-        each = enumerate(states_by_finding(data.labels, logits.shape[1]))
-        cells = [
-            np.where(known, 2 * present + ((logits[:, place] > 0.0) != present), -1)
-            for place, (present, known) in each
-        ]
-        return in_each_block(np.stack(cells, axis=1))
+        return _told_from(model, data, math.nextafter(0.0, 1.0))
 
     def sums(self, shape: tuple[int, ...], of: ReleasedCounts) -> Iterable[Sum]:
         return _states(shape)
@@ -461,6 +457,18 @@ def _right_and_wrong(both: Counts, of: ReleasedCounts) -> Iterable[Sum]:
     """Right and wrong of all records, where tables mean the same by it. Of findings they do not:
     some count Brier scores, and some each finding."""
     return () if of.task == "findings" else zip(("right", "wrong"), both, strict=True)
+
+
+def _told_from(model: MeasuredModel, data: Data, least: float) -> CellWeights:
+    """Each record in a cell of each finding, (lacks or has it, right or wrong), where it is told
+    present from a logit on."""
+    logits = _finding_scorer(model).logits(model.weights, data.features)
+    each = enumerate(states_by_finding(data.labels, logits.shape[1]))
+    cells = [
+        np.where(known, 2 * present + ((logits[:, place] >= least) != present), -1)
+        for place, (present, known) in each
+    ]
+    return in_each_block(np.stack(cells, axis=1))
 
 
 def _states(shape: tuple[int, ...]) -> Iterable[Sum]:
@@ -687,6 +695,53 @@ def margin(
         return np.asarray(logits[:, 1] - logits[:, 0], np.float64)
 
 
+# --- what who acts at a threshold does ---
+
+
+class Decision(CellTable):
+    """Of each of two classes, of how many it is told right and wrong by who says the second one
+    where its probability is the threshold at least: (2, 2)."""
+
+    holds, draw = "decision", "decision"
+
+    def shape(self, model: MeasuredModel) -> Shape:
+        return (2, 2)
+
+    def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
+        acts = _margins(model, data) >= _log_odds(model)
+        known = (data.labels >= 0) & (data.labels < 2)
+        return one_cell_each(np.where(known, 2 * data.labels + (acts != data.labels), -1))
+
+    def sums(self, shape: tuple[int, ...], of: ReleasedCounts) -> Iterable[Sum]:
+        yield "class 0", np.array([[1.0, 1.0], [0.0, 0.0]])
+        yield "class 1", np.array([[0.0, 0.0], [1.0, 1.0]])
+
+
+class DecisionByFinding(CellTable):
+    """Of each finding, of how many records that lack it and have it that is told right and wrong by
+    who acts where its probability is the threshold at least: (classes, 2, 2)."""
+
+    holds, draw = "decision_by_finding", "decision"
+
+    def shape(self, model: MeasuredModel) -> Shape:
+        return (model.constants.classes, 2, 2)
+
+    def blocks(self, model: MeasuredModel) -> int:
+        return model.constants.classes
+
+    def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
+        return _told_from(model, data, _log_odds(model))
+
+    def sums(self, shape: tuple[int, ...], of: ReleasedCounts) -> Iterable[Sum]:
+        return _states(shape)
+
+
+def _log_odds(model: MeasuredModel) -> float:
+    """Of the threshold: a margin or a finding's logit there says just that probability."""
+    assert model.threshold is not None, "the config refuses a decision without one"
+    return math.log(model.threshold / (1.0 - model.threshold))
+
+
 # --- how sure the model is ---
 
 
@@ -767,6 +822,8 @@ TABLES: Mapping[str, CellTable] = {
         RanksByFinding(),
         ByGroup(),
         Confidence(),
+        Decision(),
+        DecisionByFinding(),
     )
 }
 """By what they hold. Of the tables that an accuracy follows from, the first one gives it."""
