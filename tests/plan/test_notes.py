@@ -76,6 +76,32 @@ def test_what_more_than_gaussians_protect_is_told_by_epsilon(beside: dict[str, A
     assert "may find 100.0 %" in words
 
 
+NETWORK: dict[str, Any] = {
+    "dataset": {"source": "mnist5k"},
+    "features": {"model": "efficientnet_lite0", "until": "blocks.5"},
+    "learner": {"name": "dp_finetune"},
+    "sweep": {"rungs": []},
+}
+
+
+@pytest.mark.parametrize(
+    ("idle", "at_work"),
+    [
+        ({"learner": {"look": 0.1}}, {"dataset": {"public_sample": "digits"}}),
+        ({"learner": {"betas": [0.8, 0.9]}}, {"learner": {"optimizer": "adam"}}),
+        ({"learner": {"lora": {"rank": 2}}}, {"learner": {"trains": "lora"}}),
+    ],
+    ids=["look", "betas", "lora"],
+)
+def test_a_key_that_does_nothing_is_told_and_refuses_nothing(
+    idle: dict[str, Any], at_work: dict[str, Any]
+) -> None:
+    [said] = [one for one in told(NETWORK, idle) if "does nothing" in one]
+    [name] = idle["learner"]
+    assert f"learner.{name} does nothing" in said
+    assert not any("does nothing" in one for one in told(NETWORK, overlay(idle, at_work)))
+
+
 def test_a_user_of_several_records_moves_a_score_further() -> None:
     users = {"dataset": {"nominal_size": 6_000, "unit": {"by": "user", "cap": 20}}}
     assert told({"dataset": {"nominal_size": 6_000}}) == ()

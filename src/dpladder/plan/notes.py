@@ -8,7 +8,7 @@ spent nothing yet and must learn nothing of the data.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from dpladder.config import Config, Project
@@ -71,6 +71,7 @@ def notes(project: Project) -> tuple[str, ...]:
             *_shares(config),
             *_test(config),
             *_rarest(config),
+            *_note_idle_keys(config),
         )
     )
     by_text = (f"{names_text(names)}: {text}" for names, text in experiments_by_text(own_notes))
@@ -262,6 +263,32 @@ def _charges_gaussians_alone(config: Config) -> bool:
     if limit is not None and (limit.loss or limit.weight > 1.0):
         return False
     return not beside and isinstance(config.hpo, Ladder)
+
+
+IDLE: Mapping[str, tuple[str, Callable[[Config], object]]] = {
+    "learner.look": ("without dataset.public_sample", lambda c: c.dataset.public_sample is None),
+    "features.mirror": ("without learner.augment", lambda c: getattr(c.learner, "augment", 1) == 1),
+    "learner.lora": (
+        "but with learner.trains: lora",
+        lambda c: getattr(c.learner, "trains", "") != "lora",
+    ),
+    "learner.momentum": ("with optimizer: adam", lambda c: _optimizer(c) == "adam"),
+    "learner.betas": ("with optimizer: momentum", lambda c: _optimizer(c) == "momentum"),
+    "learner.stability": ("with optimizer: momentum", lambda c: _optimizer(c) == "momentum"),
+}
+"""Keys that change nothing beside some values of others, and where."""
+
+
+def _optimizer(config: Config) -> str | None:
+    return getattr(config.learner, "optimizer", None)
+
+
+def _note_idle_keys(config: Config) -> Iterator[str]:
+    """Keys that were given, and do nothing there."""
+    for key, (where, is_idle) in IDLE.items():
+        section, name = key.split(".")
+        if name in getattr(config, section).model_fields_set and is_idle(config):
+            yield f"{key} does nothing {where}; leave it out."
 
 
 def _scores(config: Config) -> Iterator[str]:
