@@ -30,7 +30,7 @@ from dpladder.config.learners import learner_of
 from dpladder.learn.interface import Constants, Weights
 from dpladder.learn.measures.calibrate import Calibrating
 from dpladder.learn.score import log_odds, logits, sigmoid, softmax
-from dpladder.plan.resolve import CALIBRATION_SHARES, COUNT_NOISE
+from dpladder.plan.resolve import calibration_share
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.arrays import Floats
@@ -82,9 +82,7 @@ def as_findings(arena: Arena) -> Arena:
 def measured(arena: Arena, learner: Any, epsilon: float, taken: bool, again: int) -> list[float]:
     """n0 mu, three slopes, and two figures of each way."""
     mu = gdp.mu_from_epsilon(epsilon, arena.constants.delta)
-    # as the plan shares it out (plan/resolve.py)
-    least, most = CALIBRATION_SHARES
-    share = min(max((COUNT_NOISE * arena.constants.n0 * mu) ** -2, least), most)
+    share = calibration_share(arena.constants.n0 * mu)
     entry = Entry(math.sqrt(1.0 - share) * mu)
     [head] = heads(arena, [ask_for(f"slope {again}", arena, learner, entry, centred=taken)])
     nothing = Calibrating(learner, arena.constants, mu)

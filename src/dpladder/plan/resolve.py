@@ -394,10 +394,15 @@ def _resolve_calibration(config: Config) -> Config:
         and not config.learner.trials_are_solved
         and strength(config) >= (CALIBRATES_TWO if two else CALIBRATES_MORE)
     )
+    share = calibration_share(strength(config)) if pays else None
+    return config.model_copy(update={"final": _with_calibration(config.final, share)})
+
+
+def calibration_share(strength: float) -> float:
+    """The share of a final training's mu^2 that buys its map where that pays: its counts have as
+    much noise at any strength n0 mu, within ends."""
     least, most = CALIBRATION_SHARES
-    share = min(max((COUNT_NOISE * strength(config)) ** -2, least), most)
-    final = _with_calibration(config.final, float(f"{share:.2g}") if pays else None)
-    return config.model_copy(update={"final": final})
+    return float(f"{min(max((COUNT_NOISE * strength) ** -2, least), most):.2g}")
 
 
 def _leaves_calibration(config: Config) -> bool:
