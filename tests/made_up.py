@@ -10,6 +10,7 @@ import numpy as np
 
 from dpladder.config.section import from_document
 from dpladder.config.sweep_sections import Fit, Search
+from dpladder.learn.effects import Effect, Effects
 from dpladder.learn.interface import Constants
 from dpladder.methods.dp_gd import Descent
 from dpladder.privacy.accounting import gdp
@@ -23,6 +24,9 @@ KAPPA = Search()
 LINE, POOLED = Fit(using="best", against="epsilon"), Fit(using="pooled", against="epsilon")
 DELTA, N0, SHARE = 1e-5, 4000, 0.05
 DEMO = ((0.1, 3), (0.2, 3))
+AGE = Effect(("age",), ((0.0, 50.0, 100.0),), ((-1.25, 0.0, 2.5),), (0.1, 0.2, 0.1), 3.75)
+SEX = Effect(("sex",), (("f", "m"),), ((0.5, -0.5),), (0.1, 0.1), 1.0)
+EFFECTS = Effects(("ill",), "log-odds", (AGE, SEX))
 
 
 def from_json(plot):

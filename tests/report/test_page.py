@@ -6,8 +6,6 @@ from __future__ import annotations
 import html
 import json
 import re
-import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from importlib import resources
@@ -16,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from browser import browse, browsed
 from counted import figures_from
-from made_up import from_json, statement
+from made_up import EFFECTS, from_json, statement
 from made_up import summary as made_up
 
 from dpladder.config.section import from_document
-from dpladder.learn.effects import Effect, Effects
 from dpladder.learn.measures.tested import Perplexity, figure_text, with_interval
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.rounding import NoisedFigure, plain_number
@@ -45,16 +43,10 @@ from dpladder.report.tables import (
     trials_table,
 )
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
-browsed = pytest.mark.skipif(BROWSER is None, reason="no Chromium: apt-get install chromium")
 PHONE = 390
 DARK = ["--blink-settings=preferredColorScheme=0"]
 TOTALS = (0.5, 1, 2, 4, 8)
 ABOUT = {"main": {"what it does": "tells 10 classes apart", "private data": "a table"}}
-AGE = Effect(("age",), ((0.0, 50.0, 100.0),), ((-1.25, 0.0, 2.5),), (0.1, 0.2, 0.1), 3.75)
-SEX = Effect(("sex",), (("f", "m"),), ((0.5, -0.5),), (0.1, 0.1), 1.0)
-EFFECTS = Effects(("ill",), "log-odds", (AGE, SEX))
 CLASSES = [
     {"name": name, "accuracy": share, "accuracy_sd": 0.01, "correct": right, "wrong": wrong}
     | {"sd": 2.0}
@@ -140,14 +132,6 @@ def in_browser(page: str, folder: Path, width: int, *options: str) -> dict:
     path.write_text(f"<!doctype html><body>{frame}</body>", "utf-8")
     found = browse(folder, "--dump-dom", "--virtual-time-budget=5000", *options, path.as_uri())
     return json.loads(html.unescape(re.search(r"<body>(\{.*\})</body>", found, re.S)[1]))
-
-
-def browse(folder: Path, *options: str) -> str:
-    fixed = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}")
-    ended = subprocess.run(
-        [BROWSER, *fixed, *options], capture_output=True, text=True, timeout=120, check=True
-    )
-    return ended.stdout
 
 
 @pytest.mark.ci

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from importlib import import_module, resources
 from pathlib import Path
@@ -38,6 +39,15 @@ def written(finished: Workspace) -> None:
     job.write_report(
         Task("write_report", {}, cfg, "", inputs, {"page": place, "privacy": record}, Resources())
     )
+
+
+def test_the_same_results_give_the_same_page(finished: Workspace) -> None:
+    pages = Path("results/report.html"), Path("results/report.privacy.json")
+    before = [path.read_bytes() for path in pages]
+    written(finished)
+    assert pages[0].read_bytes() == before[0]
+    digests = [json.loads(text)["files"] for text in (before[1], pages[1].read_bytes())]
+    assert digests[0] == digests[1]
 
 
 def test_a_picture_that_cannot_be_drawn_takes_no_other_along(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -71,7 +72,8 @@ def _draw_curve(axes: Axes, effect: Effect) -> None:
         axes.plot(x, values, color=colour, lw=1.5, gid=gid)
         say(axes, gid, course(effect, values))
         if effect.sd:
-            low, high = _band(values, effect.sd)
+            half = SDS_OF_95_PERCENT * np.array(effect.sd)
+            low, high = np.add(values, -half), np.add(values, half)
             axes.fill_between(x, low, high, color=colour, alpha=0.18, lw=0)
     axes.xaxis.set_major_locator(MaxNLocator(3))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda at, _: f"{at:g}"))
@@ -110,14 +112,6 @@ def _draw_map(axes: Axes, effect: Effect, largest: float) -> None:
         texts = [names[place] for place in ends]
         set_ticks(ends, [_short(place_text(one)) for one in texts])
     axes.tick_params(labelcolor=INK)
-
-
-def _band(values: tuple[float, ...], sd: tuple[float, ...]) -> tuple[list[float], list[float]]:
-    pairs = [*zip(values, sd, strict=True)]
-    return (
-        [value - SDS_OF_95_PERCENT * one for value, one in pairs],
-        [value + SDS_OF_95_PERCENT * one for value, one in pairs],
-    )
 
 
 def _short(text: str, longest: int = 8) -> str:

@@ -266,11 +266,11 @@ def _worst_columns(figure: WorstTested | None, findings: bool) -> dict[str, str 
     """The lowest group by name, its accuracy and the deviation of its noise; empty without groups.
     Of findings a group counts by the Brier score."""
     score = "worst_one_minus_brier" if findings else "worst_accuracy"
-    if figure is None:
-        return dict.fromkeys(("worst", score, f"{score}{LOW}", f"{score}{HIGH}", "worst_sd"))
-    low, high = figure.score.interval
-    ends = {f"{score}{LOW}": low, f"{score}{HIGH}": high}
-    return {"worst": figure.name, score: figure.value, **ends, "worst_sd": figure.sd}
+    columns = _value_and_sd(score, figure.score if figure else None)
+    return {
+        "worst": figure.name if figure else None,
+        **{name.replace(f"{score}_sd", "worst_sd"): value for name, value in columns.items()},
+    }
 
 
 def _accuracy_columns(one: ClassTested, findings: bool = False) -> dict[str, float | None]:
