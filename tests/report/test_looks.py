@@ -33,9 +33,10 @@ from dpladder.report.summary import Summary
 CELL, WIDTH, HEIGHT = 16, 1280, 3600
 MEAN, MOST, FEW = 2.0, 40.0, 0.01  # of 255: the mean difference, and one that few cells may have
 FONTS = Path(matplotlib.get_data_path(), "fonts", "ttf")
+PLAIN, BOLD = ((FONTS / f"DejaVuSans{name}.ttf").as_uri() for name in ("", "-Bold"))
 LETTERS = f"""<style>
-@font-face {{ font-family: same; src: url({(FONTS / "DejaVuSans.ttf").as_uri()}) }}
-@font-face {{ font-family: same; font-weight: 600 900; src: url({(FONTS / "DejaVuSans-Bold.ttf").as_uri()}) }}
+@font-face {{ font-family: same; src: url({PLAIN}) }}
+@font-face {{ font-family: same; font-weight: 600 900; src: url({BOLD}) }}
 * {{ font-family: same !important }}
 </style></head>"""
 
