@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -59,7 +60,7 @@ def test_a_table_of_users_and_groups_gives_a_verified_model(
                 {"name": "age", "range": [0, 100]},
                 {"name": "visits", "range": [0, 10]},
             ],
-            "target": {"column": "stay", "range": [0, 40], "error": 10},
+            "target": {"column": "stay", "range": [0, 40], "error": 10, "unit": "days"},
             "user": "patient",
             "unit": {"by": "user", "cap": 2},
             "group": {"names": ["north", "south"], "column": "place"},
@@ -109,7 +110,7 @@ def test_a_table_of_users_and_groups_gives_a_verified_model(
         assert abs(float(ended.stdout) - expected) < 0.5
     card = Path("torch/README.md").read_text()
     assert "It predicts stay, from 0 to 40." in card
-    assert "RMSE: " in card
+    assert re.search(r"RMSE: \S+ \(\S+\) days", card)
 
 
 @pytest.mark.long

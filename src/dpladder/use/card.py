@@ -8,6 +8,7 @@ paid for; what only people know is left for them to write.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,13 @@ import yaml
 from dpladder.config.evaluate_sections import score_name
 from dpladder.config.features_sections import FOLDER, HUGGING_FACE, LAST
 from dpladder.data.columns import levels_of, name_of, number_as_text, restored_columns
-from dpladder.learn.measures.figures import FIGURES, OF_FINDINGS
+from dpladder.learn.measures.figures import FIGURES, OF_FINDINGS, R2, MeasuredFigure
 from dpladder.learn.measures.tested import ClassTested, Tested, with_interval
 from dpladder.network.facts import INPUT
-from dpladder.privacy.accounting.rounding import markdown_cell, round_nearest
+from dpladder.privacy.accounting.rounding import NoisedFigure, markdown_cell, round_nearest
 from dpladder.privacy.statement.templates import fill
 from dpladder.report.model_chapter import baseline_as_good, largest
-from dpladder.report.summary import read_test
+from dpladder.report.summary import read_summary, read_test
 from dpladder.use.generate import FREE_TO_PUBLISH
 from dpladder.use.model import Model
 
@@ -158,7 +159,11 @@ def _values_and_notes(scores: dict[str, Any]) -> dict[str, tuple[float, dict[str
 def test_beside(model: Model) -> Tested | None:
     """What the test beside the weights released; None where there was none."""
     path = model.path.resolve().with_name("metrics.json")
-    return read_test(path) if path.is_file() else None
+    if not path.is_file():
+        return None
+    summary = path.parents[2] / "summary.json"  # of the experiment; it alone knows a number's unit
+    models = read_summary(summary).models if summary.is_file() else ()
+    return replace(read_test(path), unit=next((one.test.unit for one in models), ""))
 
 
 def _scores(model: Model) -> dict[str, Any]:
@@ -186,7 +191,7 @@ def _scores(model: Model) -> dict[str, Any]:
         "rival": rival and rival[0],
         "rival_share": rival and rival[1],
         "figures": [
-            (figure.heading[0].upper() + figure.heading[1:], with_interval(measured, figure.style))
+            (figure.heading[0].upper() + figure.heading[1:], _in_unit(measured, figure, tested))
             for figure in FIGURES
             if (measured := tested.figures.get(figure.name)) is not None
         ],
@@ -200,6 +205,12 @@ def _scores(model: Model) -> dict[str, Any]:
         "groups_tested": _rows_of(tested.groups),
         "trained_groups": {one.name for one in tested.groups or () if one.trained},
     }
+
+
+def _in_unit(measured: NoisedFigure, figure: MeasuredFigure, tested: Tested) -> str:
+    """A figure with its interval, and the unit of what is a number's own."""
+    unit = tested.unit if figure.style == "number" and figure is not R2 else ""
+    return f"{with_interval(measured, figure.style)} {unit}".rstrip()
 
 
 def _rows_of(tested: Sequence[ClassTested] | None) -> list[tuple[str, str]] | None:
