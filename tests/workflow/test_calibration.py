@@ -27,6 +27,6 @@ def test_calibration_is_bought_and_drawn_and_its_statement_follows(project: Work
     assert test["figures"].keys() == {"calibration_error", "overconfidence"}
     assert Path("results/main/figures/reliability.svg").exists()
     page = Path("results/report.html").read_text("utf-8")
-    assert "How sure, and how often right." in page
+    assert "<h3>How sure, and how often right</h3>" in page
     assert "expected calibration error" in page
     assert main(["verify", "results"]) == 0

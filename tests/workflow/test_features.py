@@ -166,8 +166,8 @@ def test_research_on_public_sources_shares_a_sweep_between_experiments(project):
         rows = [row["experiment"] for row in csv.DictReader(file)]
     assert rows == ["main", "main-2", "flat", "flat-2"]
     page = Path("results/report.html").read_text()
-    assert "<h2>Experiment main</h2>" in page
-    assert "<h2>Experiment main-2</h2>" not in page
+    assert ": main</h3>" in page
+    assert ": main-2</h3>" not in page
 
 
 REFUSED = {

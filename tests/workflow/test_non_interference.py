@@ -109,7 +109,13 @@ class Run:
             return re.sub(ANCHORS, rb"\1<anchor>", masked)
         if name == "results/report.privacy.json":  # digests of these, its own id and seal
             return re.sub(rb"[0-9a-f]{64}", b"<anchor>", masked)
-        if name == "report.html":
+        if name == "report.html":  # it holds the page twice, as it opens and as it may be saved
+            pages = rb"(?<=filename=report\.html;base64,)[\w+/=]+"
+            masked = re.sub(
+                pages,
+                lambda page: self._comparable("results/report.html", base64.b64decode(page[0])),
+                re.sub(rb"(&lt;code&gt;)[0-9a-f]{64}", rb"\1<anchor>", masked),
+            )
             return self._without_links(masked)
         return masked
 
