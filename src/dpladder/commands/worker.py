@@ -99,8 +99,7 @@ def _leave_out_efficiency_report() -> None:
 
 
 def _work(listener: socket.socket, parent: int) -> NoReturn:
-    """Be the worker: for the first jobs with what those of tables need, and then a fork of it with
-    all.
+    """Be the worker: for the first jobs with what those of tables need, and then a fork with all.
 
     Args:
         listener: where jobs are handed over.
@@ -109,21 +108,38 @@ def _work(listener: socket.socket, parent: int) -> NoReturn:
     _end_with(parent)
     # A terminal interrupts a group of processes. Jobs heed that, each by itself.
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    os.closerange(3, listener.fileno())
-    os.closerange(listener.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
+    _keep_open(listener)
     os.environ |= WITHOUT_THREADS
     os.environ.pop(SAY, None)
     _load(FOR_TABLES)
+    _serve(listener, FOR_TRAINING)
+
+
+def _start_successor(listener: socket.socket, modules: Sequence[str]) -> socket.socket:
+    """Fork a worker that imports more, and then takes all further jobs.
+
+    Returns:
+        A socket, closed once it takes them.
+    """
     done, ready = socket.socketpair()
     first = os.getpid()
     if os.fork() == 0:
-        done.close()
         _end_with(first)
-        _load(FOR_TRAINING)
+        _keep_open(listener, ready)
+        _load(modules)
         ready.close()
-        _serve(listener, None)
+        _serve(listener, ())
     ready.close()
-    _serve(listener, done)
+    return done
+
+
+def _keep_open(*sockets: socket.socket) -> None:
+    """Close all that a fork has open but its standard streams and these."""
+    signal.set_wakeup_fd(-1)
+    kept = {0, 1, 2, *(one.fileno() for one in sockets)}
+    for descriptor in {*map(int, os.listdir("/proc/self/fd"))} - kept:
+        with contextlib.suppress(OSError):  # it listed them
+            os.close(descriptor)
 
 
 def _load(modules: Sequence[str]) -> None:
@@ -136,19 +152,19 @@ def _load(modules: Sequence[str]) -> None:
     gc.freeze()  # so that collecting garbage in a job copies no page of memory
 
 
-def _serve(listener: socket.socket, successor: socket.socket | None) -> NoReturn:
+def _serve(listener: socket.socket, later: Sequence[str]) -> NoReturn:
     """Fork a job for each command that is handed over, and answer with its exit code.
 
     Args:
         listener: where jobs are handed over.
-        successor: closed once another process takes them; None where none ever does.
+        later: what a successor imports from the first job on; without jobs nobody needs it.
     """
     woken, wakes = socket.socketpair()
     wakes.setblocking(False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wakes.fileno())
     clients: dict[int, socket.socket] = {}
-    open_doors = [one for one in (listener, successor) if one]
+    open_doors, successor = [listener], None
     while True:
         ready, _, _ = select.select([woken, *open_doors, *clients.values()], [], [])
         if woken in ready:
@@ -176,11 +192,14 @@ def _serve(listener: socket.socket, successor: socket.socket | None) -> NoReturn
             worker = os.getpid()
             if job := os.fork():
                 clients[job] = client
-                client.send(b"\0")
+                with contextlib.suppress(OSError):
+                    client.send(b"\0")
+                if later:
+                    successor = _start_successor(listener, later)
+                    open_doors.append(successor)
+                    later = ()
                 continue
-            for one in (woken, wakes, *open_doors, client, *clients.values()):
-                one.close()
-            signal.set_wakeup_fd(-1)
+            _keep_open()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             _end_with(worker)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
@@ -193,8 +212,11 @@ def _command_of(client: socket.socket) -> list[bytes]:
     credentials = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
     if int.from_bytes(credentials[4:8], sys.byteorder) != os.geteuid():
         return []
-    size = int.from_bytes(client.recv(8, socket.MSG_WAITALL), "big")
-    message = client.recv(size, socket.MSG_WAITALL)
+    try:
+        size = int.from_bytes(client.recv(8, socket.MSG_WAITALL), "big")
+        message = client.recv(size, socket.MSG_WAITALL)
+    except OSError:
+        return []
     return message.split(b"\0") if message and len(message) == size else []
 
 
