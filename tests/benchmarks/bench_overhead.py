@@ -10,7 +10,10 @@ at most twice the work; the demo 1.15 times its path; a dry run, and one with no
 from __future__ import annotations
 
 import argparse
+import contextlib
+import ctypes
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -23,6 +26,7 @@ from dpladder.plan.dag import build_dag
 from dpladder.plan.node import Node
 from dpladder.plan.startup import DEMO, open_resolved
 
+TAKE_OVER_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER of Linux
 ROOT = Path(__file__).parents[2]
 FIT = """
 import numpy as np
@@ -56,10 +60,20 @@ def said(folder: Path, *command: str) -> str:
     ).stdout
 
 
-def seconds(folder: Path, *command: str) -> float:
-    begun = time.perf_counter()
+def seconds(folder: Path, *command: str) -> tuple[float, float]:
+    """By the clock, and of the processor, for a command and all that it started."""
+    before, begun = processor_time(), time.perf_counter()
     said(folder, *command)
-    return time.perf_counter() - begun
+    return time.perf_counter() - begun, processor_time() - before
+
+
+def processor_time() -> float:
+    """That of all processes below this one, which takes over those that nobody waited for."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.wait()
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def by_snakemake(config: str) -> list[str]:
@@ -106,6 +120,7 @@ def main() -> None:
     def note(name: str, spent: float) -> None:
         times.setdefault(name, []).append(spent)
 
+    ctypes.CDLL(None).prctl(TAKE_OVER_ORPHANS, 1)
     with tempfile.TemporaryDirectory() as made:
         for number in range(asked.rounds):
             fitted, alone, again = (
@@ -116,23 +131,31 @@ def main() -> None:
                 other.mkdir()
                 for name in ("config.yaml", "data"):
                     subprocess.run(["cp", "-r", fitted / name, other], check=True)
-            note("snakemake", seconds(alone, *by_snakemake("config.yaml")))
-            note("run", seconds(again, *by_dpladder()))
-            note("dry", seconds(again, *by_dpladder("-n")))
-            note("nothing to do", seconds(again, *by_dpladder()))
+            for name, folder, command in (
+                ("snakemake", alone, by_snakemake("config.yaml")),
+                ("run", again, by_dpladder()),
+                ("dry run", again, by_dpladder("-n")),
+                ("nothing to do", again, by_dpladder()),
+            ):
+                for kind, spent in zip(
+                    (name, f"{name}, CPU"), seconds(folder, *command), strict=True
+                ):
+                    note(kind, spent)
             note("work", sum(work_in(alone).values()))
             note("work in forks", sum(work_in(again).values()))
             if asked.demo:
                 folder = Path(made, f"demo{number}")
-                note("demo", seconds(folder, *by_dpladder(str(DEMO))))
+                note("demo", seconds(folder, *by_dpladder(str(DEMO)))[0])
                 os.environ["DPLADDER_HOME"] = str(folder / "home")
                 os.chdir(folder)
                 note("path", longest_path(DEMO, work_in(folder)))
     typical = {name: median(values) for name, values in times.items()}
-    print(*(f"{name:14} {spent:6.2f} s" for name, spent in typical.items()), sep="\n")
+    print(*(f"{name:18} {spent:6.2f} s" for name, spent in typical.items()), sep="\n")
     for name in ("fit", "run", "snakemake"):
         print(f"{name}: {typical[name] / typical['work']:.2f} times the work")
-    print(f"run: {typical['run'] / typical['snakemake']:.2f} times snakemake")
+    for kind in ("", ", CPU"):
+        name = f"snakemake{kind}"
+        print(f"run{kind}: {typical[f'run{kind}'] / typical[name]:.2f} times {name}")
     if asked.demo:
         print(f"demo: {typical['demo'] / typical['path']:.2f} times its longest path of work")
 
