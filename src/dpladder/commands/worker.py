@@ -136,8 +136,8 @@ def _start_successor(listener: socket.socket, modules: Sequence[str]) -> socket.
 def _keep_open(*sockets: socket.socket) -> None:
     """Close all that a fork has open but its standard streams and these."""
     signal.set_wakeup_fd(-1)
-    kept = {0, 1, 2, *(one.fileno() for one in sockets)}
-    for descriptor in {*map(int, os.listdir("/proc/self/fd"))} - kept:
+    to_keep = {0, 1, 2, *(one.fileno() for one in sockets)}
+    for descriptor in {*map(int, os.listdir("/proc/self/fd"))} - to_keep:
         with contextlib.suppress(OSError):  # it listed them
             os.close(descriptor)
 
