@@ -109,7 +109,7 @@ def test_a_model_that_says_of_itself_what_no_run_writes_is_refused(tmp_path: Pat
 
 ADDED = {
     "results/main/final/9/weights.safetensors": 1,
-    "results/main/figures/utility.svg": 1,
+    "results/main/figures/shift.svg": 1,
     "results/main/rungs/0/trials/7/score.json": 1,
     "results/extra.csv": 1,
     "results/PRIVACY.MD": 1,
