@@ -21,6 +21,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.config.detectability import COUNT_SDS
 from dpladder.learn.measures.intervals import GRID, Counts, NoisedTables, Total, accepted
 from dpladder.privacy.accounting.rounding import NoisedFigure
 
@@ -132,7 +133,7 @@ def area_under_curve(
     """
     (above, first), (standing, second) = ranks
     if min(first.value, second.value) <= 0.0 or any(
-        one.value <= 2.0 * math.sqrt(tables.noise(one)) for one in (first, second)
+        one.value <= COUNT_SDS * math.sqrt(tables.noise(one)) for one in (first, second)
     ):
         return None
     of_first = min(max(above.value / first.value, 0.0), 1.0)
