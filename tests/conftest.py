@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -38,7 +39,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Take the user's environment away before any fixture reads it."""
+    """Take the user's environment away before any fixture reads it, and what nohup has ignored."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     folder = Path(tempfile.mkdtemp(prefix="dpladder-tests-"))
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     kept = {
