@@ -239,12 +239,15 @@ def test_what_would_still_fit_is_what_the_squares_of_mu_leave():
     stated = document["datasets"]["mnist5k"]
     limit = gdp.mu_from_epsilon(8.0, stated["delta"])
     facts = LineageFacts(from_document(SealedStatement, document), "mnist5k")
-    assert facts.left is None  # no single mu says this limit
+    assert facts.epsilon_left is None  # no single mu says this limit
     stated |= {"lifetime_mu": limit, "lifetime_spent": 1.0}
     facts = LineageFacts(from_document(SealedStatement, document), "mnist5k")
-    mus = [gdp.mu_from_epsilon(epsilon, stated["delta"]) for epsilon in (float(facts.left), 1.0)]
+    mus = [
+        gdp.mu_from_epsilon(epsilon, stated["delta"])
+        for epsilon in (float(facts.epsilon_left), 1.0)
+    ]
     assert 0.9999 * limit < gdp.compose(mus) <= limit
-    assert ("would still fit", f"ε = {facts.left}") in promise(facts)
+    assert ("would still fit", f"ε = {facts.epsilon_left}") in promise(facts)
 
 
 def test_a_wide_table_of_few_rows_is_turned_and_what_is_one_throughout_is_left_out():

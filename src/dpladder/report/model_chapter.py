@@ -32,7 +32,7 @@ def promise(lineage: LineageFacts) -> Sequence[Fact]:
     figures = {
         "limit for life": limit and f"ε = {round_up_short(limit)}",
         "spent so far": f"ε = {round_up(stated.lifetime_spent)}",
-        "would still fit": lineage.left and f"ε = {lineage.left}",
+        "would still fit": lineage.epsilon_left and f"ε = {lineage.epsilon_left}",
         "who is protected": lineage.protected,
         "an attacker finds at most": lineage.detectable
         and f"{lineage.detectable} at {FALSE_ALARMS_PERCENT} % false alarms".replace(

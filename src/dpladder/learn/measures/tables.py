@@ -289,7 +289,21 @@ class ByGroup(CellTable):
         }
 
 
-class ByFinding(CellTable):
+class OfFindings(CellTable):
+    """A table of each finding, for records that lack it and have it: (classes, 2, 2), of which a
+    record is in one row a finding."""
+
+    def shape(self, model: MeasuredModel) -> Shape:
+        return (model.constants.classes, 2, 2)
+
+    def blocks(self, model: MeasuredModel) -> int:
+        return model.constants.classes
+
+    def sums(self, shape: tuple[int, ...], of: ReleasedCounts) -> Iterable[Sum]:
+        return _states(shape)
+
+
+class ByFinding(OfFindings):
     """For each class, how many records lack it and have it, and of how many that is told right and
     wrong: (classes, 2, 2).
 
@@ -299,17 +313,8 @@ class ByFinding(CellTable):
 
     holds, draw = "by_finding", "counts"
 
-    def shape(self, model: MeasuredModel) -> Shape:
-        return (model.constants.classes, 2, 2)
-
-    def blocks(self, model: MeasuredModel) -> int:
-        return model.constants.classes
-
     def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
-        return _told_from(model, data, math.nextafter(0.0, 1.0))
-
-    def sums(self, shape: tuple[int, ...], of: ReleasedCounts) -> Iterable[Sum]:
-        return _states(shape)
+        return _told_from(model, data, math.nextafter(0.0, 1.0))  # above zero
 
     def figures(self, tables: NoisedTables, of: ReleasedCounts) -> dict[str, Any]:
         """A record weighs as much in the accuracy as if it were one."""
@@ -595,15 +600,23 @@ class ScoreLook(CellTable):
         return one_cell_each(np.where(known, data.labels * ranking.CELLS + cells, -1))
 
 
-class Ranks(CellTable):
+class OfTwoClasses(CellTable):
+    """A table with a row for each of two classes: (2, 2)."""
+
+    def shape(self, model: MeasuredModel) -> Shape:
+        return (2, 2)
+
+    def sums(self, shape: tuple[int, ...], of: ReleasedCounts) -> Iterable[Sum]:
+        yield "class 0", np.array([[1.0, 1.0], [0.0, 0.0]])
+        yield "class 1", np.array([[0.0, 0.0], [1.0, 1.0]])
+
+
+class Ranks(OfTwoClasses):
     """Where the scores of each of two classes stand among those of the other, by the look: (2, 2),
     of each class the shares of the other that lie below its scores, added up, and what is left of
     1."""
 
     holds, draw = "ranks", "ranks"
-
-    def shape(self, model: MeasuredModel) -> Shape:
-        return (2, 2)
 
     def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
         scores, order = _margins(model, data), ranking_of_tables(bought, None)
@@ -611,10 +624,6 @@ class Ranks(CellTable):
         standing = _standing(order, scores, data.labels == 1)
         rows = np.where(known[:, None], 2 * data.labels[:, None] + [0, 1], -1)
         return rows[:, None], standing[:, None]
-
-    def sums(self, shape: tuple[int, ...], of: ReleasedCounts) -> Iterable[Sum]:
-        yield "class 0", np.array([[1.0, 1.0], [0.0, 0.0]])
-        yield "class 1", np.array([[0.0, 0.0], [1.0, 1.0]])
 
 
 class ScoreLookByFinding(CellTable):
@@ -638,17 +647,11 @@ class ScoreLookByFinding(CellTable):
         return in_each_block(np.stack(cells, axis=1))
 
 
-class RanksByFinding(CellTable):
+class RanksByFinding(OfFindings):
     """Where each finding's scores stand among those of the records that lack it, or have it:
     (classes, 2, 2)."""
 
     holds, draw = "ranks_by_finding", "ranks"
-
-    def shape(self, model: MeasuredModel) -> Shape:
-        return (model.constants.classes, 2, 2)
-
-    def blocks(self, model: MeasuredModel) -> int:
-        return model.constants.classes
 
     def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
         logits = _finding_scorer(model).logits(model.weights, data.features)
@@ -658,9 +661,6 @@ class RanksByFinding(CellTable):
             shares.append(_standing(order, logits[:, place], present))
             rows.append(np.where(known[:, None], 2 * present[:, None] + [0, 1], -1))
         return np.stack(rows, axis=1), np.stack(shares, axis=1)
-
-    def sums(self, shape: tuple[int, ...], of: ReleasedCounts) -> Iterable[Sum]:
-        return _states(shape)
 
 
 def _standing(
@@ -698,42 +698,26 @@ def margin(
 # --- what who acts at a threshold does ---
 
 
-class Decision(CellTable):
+class Decision(OfTwoClasses):
     """Of each of two classes, of how many it is told right and wrong by who says the second one
     where its probability is the threshold at least: (2, 2)."""
 
     holds, draw = "decision", "decision"
-
-    def shape(self, model: MeasuredModel) -> Shape:
-        return (2, 2)
 
     def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
         acts = _margins(model, data) >= _log_odds(model)
         known = (data.labels >= 0) & (data.labels < 2)
         return one_cell_each(np.where(known, 2 * data.labels + (acts != data.labels), -1))
 
-    def sums(self, shape: tuple[int, ...], of: ReleasedCounts) -> Iterable[Sum]:
-        yield "class 0", np.array([[1.0, 1.0], [0.0, 0.0]])
-        yield "class 1", np.array([[0.0, 0.0], [1.0, 1.0]])
 
-
-class DecisionByFinding(CellTable):
+class DecisionByFinding(OfFindings):
     """Of each finding, of how many records that lack it and have it that is told right and wrong by
     who acts where its probability is the threshold at least: (classes, 2, 2)."""
 
     holds, draw = "decision_by_finding", "decision"
 
-    def shape(self, model: MeasuredModel) -> Shape:
-        return (model.constants.classes, 2, 2)
-
-    def blocks(self, model: MeasuredModel) -> int:
-        return model.constants.classes
-
     def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
         return _told_from(model, data, _log_odds(model))
-
-    def sums(self, shape: tuple[int, ...], of: ReleasedCounts) -> Iterable[Sum]:
-        return _states(shape)
 
 
 def _log_odds(model: MeasuredModel) -> float:

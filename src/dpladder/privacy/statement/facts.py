@@ -154,7 +154,7 @@ class LineageFacts:
         return None if self.bound is None else detection_rate_text(self.bound, self.stated.delta)
 
     @property
-    def left(self) -> str | None:
+    def epsilon_left(self) -> str | None:
         """Epsilon of the largest Gaussian release that the limit still has room for; None where no
         single mu says the limit."""
         stated = self.stated
