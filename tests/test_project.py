@@ -303,7 +303,8 @@ def test_a_number_that_is_predicted_has_no_classes_in_what_check_says(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
-    Path("stays.csv").write_text("age,days\nold,2\nyoung,9\n")
+    # So many that some of them surely fall into the training part.
+    Path("stays.csv").write_text("age,days\n" + "old,2\nyoung,9\n" * 20)
     Path("c.yaml").write_text(
         "dataset: {lineage: p, source: 'csv:stays.csv', nominal_size: 500, columns: [age],\n"
         "  target: {column: days, range: [0, 30]}}\n"

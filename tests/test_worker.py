@@ -173,8 +173,11 @@ def job_of(worker: Worker, folder: Path, body: str = "") -> tuple[subprocess.Pop
 
 def has_ended(process: int) -> bool:
     """Whether no such process runs; one that nobody waited for has ended too."""
-    status = Path(f"/proc/{process}/stat")
-    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"
+    try:
+        status = Path(f"/proc/{process}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return status.rpartition(")")[2].split()[0] == "Z"
 
 
 def worker_of(job: int) -> int:
