@@ -8,7 +8,6 @@ from functools import wraps
 
 import numpy as np
 
-from dpladder.config.section import from_document
 from dpladder.config.sweep_sections import Fit, Search
 from dpladder.learn.effects import Effect, Effects
 from dpladder.learn.interface import Constants
@@ -18,6 +17,7 @@ from dpladder.report.summary import Summary
 from dpladder.search.fit import Target, fit_radius
 from dpladder.search.space import Space, bounds, decompose, draw
 from dpladder.search.trial import Trial
+from dpladder.section import from_document
 
 SEARCH = Search(unit="r", prior="none", eta=(0.01, 5.0), steps=(5, 100), decompose="balanced")
 KAPPA = Search()

@@ -14,7 +14,6 @@ from support import DEMO, commit
 
 from dpladder import cli
 from dpladder.config.load import overlay, resolve
-from dpladder.config.section import from_document
 from dpladder.learn.weights import save
 from dpladder.plan.dag import build_dag
 from dpladder.plan.plan import make_plan
@@ -27,6 +26,7 @@ from dpladder.privacy.statement.documents import Origin, SealedStatement
 from dpladder.privacy.statement.page import page
 from dpladder.privacy.statement.records import record_of
 from dpladder.public_files import file_digest
+from dpladder.section import from_document
 
 CHANGES: dict[str, Any] = {"final": {"targets": [0.5, 1.0]}}
 PRICED = overlay(DEMO, {"dataset": {"census": {"epsilon": 0.02}}})

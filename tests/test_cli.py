@@ -19,13 +19,13 @@ from dpladder.commands import project
 from dpladder.config.docs import described_keys
 from dpladder.config.learners import METHODS as LEARNERS
 from dpladder.config.load import load
-from dpladder.config.section import described_fields
 from dpladder.plan.dag import build_dag
 from dpladder.plan.mechanisms import METHODS
 from dpladder.plan.plan import make_plan
 from dpladder.plan.resolve import resolve_defaults
 from dpladder.privacy.ledger.book import open_ledger, reserve
 from dpladder.privacy.ledger.home import open_home
+from dpladder.section import described_fields
 
 DEMO = Path(__file__).parents[1] / "config" / "config.yaml"
 

@@ -13,9 +13,9 @@ import pytest
 
 from dpladder.cli import main
 from dpladder.commands import compare
-from dpladder.config.section import from_document
 from dpladder.privacy.statement.documents import Cost
 from dpladder.report.summary import FinalFound, Summary, Tested
+from dpladder.section import from_document
 
 
 def results(folder: Path, delta: float = 1e-5, lineage: str = "pets", **test: Any) -> str:

@@ -17,14 +17,18 @@ PAPERS, AUDIT, LEDGER = "dpladder_papers", "dpladder_audit", "dpladder_ledger"
 dpladder.Ledger when it is asked for."""
 ROOT = SOURCE.parent
 
-BASIS = {"errors", "formats", "public_files", "config", "privacy"}
+CORE = {"errors", "formats", "public_files", "section", "wording", "privacy"}
+BASIS = CORE | {"config"}
 MAY_USE = {
     "errors": set(),
     "progress": set(),
-    "config": {"errors", "methods"},  # whose sections it joins, by their names
+    "wording": set(),
+    "section": set(),
     "formats": {"errors"},
     "public_files": {"errors"},
-    "privacy": {"errors", "formats", "public_files", "config"},
+    # what a guarantee is hangs on no key of a config
+    "privacy": CORE - {"privacy"},
+    "config": CORE | {"methods"},  # whose sections it joins, by their names
     "network": BASIS,
     "data": BASIS | {"progress", "network", "learn"},
     "learn": BASIS | {"progress", "network"},
@@ -37,9 +41,9 @@ MAY_USE = {
     "use": BASIS | {"progress", "network", "data", "learn", "report"},
     "commands": BASIS | {"network", "data", "learn", "plan", "report", "jobs", "use"},
     "estimator": BASIS | {"data", "plan", "commands", "use"},
-    "cli": {"errors", "config", "commands"},
+    "cli": {"errors", "config", "wording", "commands"},
     "__main__": {"cli"},
-    LEDGER: BASIS,
+    LEDGER: CORE,
     AUDIT: BASIS | {"network", "data", "learn", "methods", "search", "plan", "jobs"},
     f"{PAPERS}.rules": BASIS | {"plan"},
     f"{PAPERS}.methods": BASIS | {"learn", "network"},

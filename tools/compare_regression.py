@@ -34,7 +34,6 @@ from trainings import entry_for, trained
 
 from dpladder.config.label_sets import NUMBER, number_of_target, place_in_range
 from dpladder.config.model import Config
-from dpladder.config.section import from_document
 from dpladder.config.task_rules import apply_task
 from dpladder.learn.score import place_of_logit, row_by_row_logits
 from dpladder.methods.dp_ridge import Ridge
@@ -45,6 +44,7 @@ from dpladder.research.arena import Arena
 from dpladder.search.fit import place_by_prior
 from dpladder.search.space import Space
 from dpladder.search.training import training_of
+from dpladder.section import from_document
 
 WIDEST = 50  # columns that diffprivlib is asked about: it minimises over noised quartics of them
 CONFIG = {

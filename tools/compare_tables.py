@@ -50,7 +50,6 @@ from dpladder.config.curves import curves_of
 from dpladder.config.label_sets import NUMBER, number_of_target, place_in_range
 from dpladder.config.learners import OF_NUMBERS
 from dpladder.config.load import BASE
-from dpladder.config.section import from_document, values_of
 from dpladder.config.sweep_sections import Fit
 from dpladder.config.task_rules import apply_task
 from dpladder.data.centre import Map, ball, shrink_mean
@@ -69,6 +68,7 @@ from dpladder.search.fit import place_by_prior
 from dpladder.search.protocol import Setting
 from dpladder.search.space import Space
 from dpladder.search.training import training_of
+from dpladder.section import from_document, values_of
 from dpladder_papers.research.contest import Competitor, answer, start_search
 from dpladder_papers.research.ladder import LadderSearcher
 

@@ -14,10 +14,10 @@ import dpladder
 from dpladder.cli import COMMANDS
 from dpladder.config.docs import described_keys, write
 from dpladder.config.sources import SOURCES
-from dpladder.config.wording import first_sentence
 from dpladder.learn.measures.figures import FIGURES
 from dpladder.plan.mechanisms import METHODS
 from dpladder.plan.pictures import kinds
+from dpladder.wording import first_sentence
 from dpladder_ledger.mechanisms import KNOWN as MECHANISMS
 
 PAGE = "docs/features.md"

@@ -262,7 +262,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except DpladderError as error:
         print(f"dpladder: {error}", file=sys.stderr)
         if error.private:
-            from dpladder.config.wording import printable
+            from dpladder.wording import printable
 
             print(printable(error.private), file=sys.stderr)
         return error.exit_code
@@ -271,7 +271,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # a bug, whose traceback somebody must see; only what the operator can mend has one
             # sentence
             raise
-        from dpladder.config.wording import printable
+        from dpladder.wording import printable
 
         where = printable(error.filename or "a file cannot be written")
         text = f"{where}: {os_error_text(error)}"

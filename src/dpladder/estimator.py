@@ -44,7 +44,6 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from dpladder.commands.follow import WORDS, follow, reasons_in
 from dpladder.commands.project import CONFIG, command_of
 from dpladder.config.model import DELTA
-from dpladder.config.section import NAME_PATTERN
 from dpladder.data.cells import text_of
 from dpladder.data.columns import (
     is_missing,
@@ -64,6 +63,7 @@ from dpladder.plan.startup import open_resolved
 from dpladder.privacy.accounting.rounding import round_up
 from dpladder.privacy.statement.check import parse_statement, read_statement
 from dpladder.privacy.statement.page import page
+from dpladder.section import NAME_PATTERN
 from dpladder.use.card import test_beside
 from dpladder.use.model import Model, Predictions, load
 

@@ -19,6 +19,7 @@ from typing import Any, Final, NoReturn
 
 from dpladder.errors import BadInput, os_error_text
 
+PUBLIC_FOLDERS: Final = (Path("results"), Path("logs"), Path("benchmarks"))
 LARGEST_FILE: Final = 2**36  # bytes; weights of the largest networks that are released
 LARGEST_TEXT: Final = 2**28  # bytes; documents and pages, which are held in memory
 DEEPEST: Final = 40  # lists and mappings inside each other; a statement has 10

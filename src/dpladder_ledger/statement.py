@@ -11,7 +11,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from dpladder.config.section import from_document
 from dpladder.errors import Refused
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import OWN_CODE, Ledger
@@ -24,6 +23,7 @@ from dpladder.privacy.statement.documents import Origin, SealedStatement
 from dpladder.privacy.statement.page import page
 from dpladder.privacy.statement.records import record_of
 from dpladder.public_files import file_digest
+from dpladder.section import from_document
 
 PACKAGES = ("dpladder", "dp-accounting")
 RECORDS = "own"

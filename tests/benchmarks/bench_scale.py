@@ -39,13 +39,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from support import commit
 
 from dpladder.config import Config
-from dpladder.config.section import from_document
 from dpladder.data.extract import extract
 from dpladder.data.prepare import Keys, prepare
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger.book import Ledger, finish, load, open_ledger, reserve
 from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.ledger.state import Item, Terms
+from dpladder.section import from_document
 
 ROOT = Path(__file__).parents[2]
 TRIALS, SHARDS, ROUNDS = 500, 100, 3  # trials of each of two rungs, shards of each of two parts

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from dpladder.config.model import Config
-from dpladder.config.section import described_fields
+from dpladder.section import described_fields
 
 sys.path.insert(0, str(ROOT / "tools"))
 from sentences import sentences, words

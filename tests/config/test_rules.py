@@ -7,7 +7,7 @@ from typing import Annotated
 import pytest
 
 from dpladder.config.rules import rule_if, rules_of_marks, union
-from dpladder.config.section import OnlyFor, Section
+from dpladder.section import OnlyFor, Section
 
 NEVER = OnlyFor("nothing", lambda _: False)
 RULE = rule_if(lambda _: False, "never said")

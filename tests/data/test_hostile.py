@@ -28,7 +28,6 @@ from dpladder.config.dataset_sections import Dataset, Links, Split, Unit
 from dpladder.config.images_with_table import as_source_text
 from dpladder.config.label_sets import number_of
 from dpladder.config.records import Matching
-from dpladder.config.wording import cell, printable
 from dpladder.data.arrays import from_hdf5, from_npz
 from dpladder.data.census import census, check_every_record, report
 from dpladder.data.datasets import open_source
@@ -39,6 +38,7 @@ from dpladder.data.shift import class_mapping
 from dpladder.data.sources import bytes_of, labels_of_record, text
 from dpladder.data.tables import columns_in, from_parquet
 from dpladder.errors import BadInput
+from dpladder.wording import cell, printable
 
 NAMES = ("cat", "dog", "bird")
 NO_UTF8 = [b"cat", b"dog", b"\xff"]

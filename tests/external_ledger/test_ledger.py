@@ -19,7 +19,6 @@ from support import in_new_python
 
 import dpladder
 from dpladder.cli import main
-from dpladder.config.section import from_document
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.composition import largest_entry
@@ -30,6 +29,7 @@ from dpladder.privacy.ledger.state import Terms
 from dpladder.privacy.statement.build import seal
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.page import page
+from dpladder.section import from_document
 from dpladder_ledger.released import digest
 
 COUNT = dp_event.GaussianDpEvent(20.0)  # epsilon = 0.16 at delta = 1e-5

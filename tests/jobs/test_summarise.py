@@ -10,12 +10,12 @@ import pytest
 from statements import UNLIMITED, Finished
 
 from dpladder.config.learners import learner_of
-from dpladder.config.section import from_document
 from dpladder.config.sweep_sections import Search
 from dpladder.jobs.summarise import _trial, distance, epsilon_of_training
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.report.model_chapter import largest
+from dpladder.section import from_document
 
 WEIGHTS = (np.array([[2.0, 3.0]], np.float32), np.array([6.0], np.float32))
 

@@ -15,7 +15,6 @@ from dpladder.config import Config, Project
 from dpladder.config.learners import SECTIONS
 from dpladder.config.load import load, overlay
 from dpladder.config.method import name_of
-from dpladder.config.section import NeutralAt, Section, values_of
 from dpladder.methods.dp_gd import Descent
 from dpladder.plan import follows, retired
 from dpladder.plan.dag import build_dag
@@ -23,6 +22,7 @@ from dpladder.plan.inputs import outputs
 from dpladder.plan.plan import charged_jobs
 from dpladder.plan.resolve import resolve_defaults
 from dpladder.plan.rules import RULES
+from dpladder.section import NeutralAt, Section, values_of
 
 ROOT = Path(__file__).parents[2]
 FIXED = Path(__file__).with_name("identities.json")

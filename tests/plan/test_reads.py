@@ -12,11 +12,11 @@ from pydantic import TypeAdapter
 from support import TINY
 
 from dpladder.config.load import overlay, resolve
-from dpladder.config.section import from_document
 from dpladder.plan.dag import build_dag
 from dpladder.plan.node import FROM_PLAN, Reads, facts_of
 from dpladder.plan.resolve import resolve_defaults
 from dpladder.plan.rules import RULES
+from dpladder.section import from_document
 
 PUBLIC = "npz:public.npz"
 CONFIGS: dict[str, dict[str, Any]] = {

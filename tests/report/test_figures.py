@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_up import DELTA, KAPPA, POOLED, SHARE, from_json, statement, summary
 
-from dpladder.config.section import from_document
 from dpladder.config.sweep_sections import Fit, Search
 from dpladder.learn.effects import Effect, Effects
 from dpladder.privacy.accounting import gdp
@@ -22,6 +21,7 @@ from dpladder.report import ladder_figure, pareto_figure, shift_figure
 from dpladder.report.budget_figure import COLOURS, plot_budget
 from dpladder.report.curves_figure import draw_effects
 from dpladder.report.pareto_figure import frontier
+from dpladder.section import from_document
 from dpladder_papers.research import distance_figure, gap_figure
 
 pytestmark = pytest.mark.filterwarnings("error")

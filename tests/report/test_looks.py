@@ -21,7 +21,6 @@ from made_up import EFFECTS, statement
 from made_up import summary as made_up
 from PIL import Image
 
-from dpladder.config.section import from_document
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.report import page, tables
 from dpladder.report.budget_figure import plot_budget
@@ -29,6 +28,7 @@ from dpladder.report.curves_figure import plot_curves
 from dpladder.report.ladder_figure import plot_ladder
 from dpladder.report.reliability_figure import plot_reliability
 from dpladder.report.summary import Summary
+from dpladder.section import from_document
 
 CELL, WIDTH, HEIGHT = 16, 1280, 3600
 MEAN, MOST, FEW = 2.0, 40.0, 0.01  # of 255: the mean difference, and one that few cells may have

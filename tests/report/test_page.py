@@ -19,7 +19,6 @@ from counted import figures_from
 from made_up import EFFECTS, from_json, statement
 from made_up import summary as made_up
 
-from dpladder.config.section import from_document
 from dpladder.learn.measures.tested import Perplexity, figure_text, with_interval
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.rounding import NoisedFigure, plain_number
@@ -42,6 +41,7 @@ from dpladder.report.tables import (
     training_table,
     trials_table,
 )
+from dpladder.section import from_document
 
 PHONE = 390
 DARK = ["--blink-settings=preferredColorScheme=0"]

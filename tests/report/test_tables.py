@@ -10,12 +10,12 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from dpladder.config.section import from_document
 from dpladder.errors import BadInput
 from dpladder.privacy.statement.documents import StatedSpend
 from dpladder.report import tables
 from dpladder.report.summary import Summary
 from dpladder.report.tables import readable, spends_table, write_table
+from dpladder.section import from_document
 
 
 def from_json(table):

@@ -28,7 +28,6 @@ from dpladder.cli import main
 from dpladder.commands import mlflow
 from dpladder.config.features_sections import Features
 from dpladder.config.learner_sections import Lora
-from dpladder.config.section import from_document
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import public_network_of
 from dpladder.data.columns import level_as_text
@@ -45,6 +44,7 @@ from dpladder.privacy.arrays import curves_width
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.facts import ModelFacts, lineage_facts
 from dpladder.privacy.statement.page import page
+from dpladder.section import from_document
 from dpladder.use import graph, raw_rows, standalone
 from dpladder.use.card import card
 from dpladder.use.export import export

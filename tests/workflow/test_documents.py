@@ -13,8 +13,8 @@ import pytest
 from support import ROOT, Workspace
 
 from dpladder.cli import main
-from dpladder.config.section import from_document
 from dpladder.report.schemas import DOCUMENTS, generated_files
+from dpladder.section import from_document
 
 
 def test_the_schemas_are_those_of_the_classes() -> None:

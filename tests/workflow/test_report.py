@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from support import Workspace
 
-from dpladder.config.section import from_document
 from dpladder.privacy.statement.check import read_statement
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.facts import LineageFacts
 from dpladder.report.summary import read_test
+from dpladder.section import from_document
 
 EMPTY = {"meta", "br", "img", "link", "input", "hr"}
 

@@ -17,13 +17,13 @@ from support import Workspace, in_new_python, mixture
 
 import dpladder
 from dpladder.cli import main
-from dpladder.config.section import from_document
 from dpladder.data.cache import open_cache
 from dpladder.learn import weights
 from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.ledger.home import open_home, subkey
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.facts import LineageFacts
+from dpladder.section import from_document
 
 pytestmark = pytest.mark.ci
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from dpladder.config.learner_sections import LearnerSection
 from dpladder.config.method import LearnerMethod
-from dpladder.config.section import Positive
+from dpladder.section import Positive
 
 
 class NearestMean(LearnerSection):

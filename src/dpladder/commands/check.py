@@ -18,7 +18,6 @@ import numpy as np
 from dpladder.config import Config, Project
 from dpladder.config.dataset_sections import Dataset
 from dpladder.config.records import Matching, Spans
-from dpladder.config.wording import printable
 from dpladder.data import census, column_report
 from dpladder.data.check_cache import CheckCache
 from dpladder.data.files import private_folder, write_private
@@ -52,6 +51,7 @@ from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.ledger.units import NO_IDS, Known, same_data, sharing, units_of
 from dpladder.privacy.statement.build import MODIFIED
+from dpladder.wording import printable
 
 PUBLIC: tuple[Part, ...] = ("validation", "test", "sample", "unlabelled")
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpladder.commands.output import check_output
-from dpladder.config.wording import printable
 from dpladder.errors import BadInput
 from dpladder.plan.follows import RESULTS
 from dpladder.privacy.statement.check import REPORT, read_statement
 from dpladder.public_files import file_digest, read_json
+from dpladder.wording import printable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from dpladder.config.docs import DescribedKey, described_keys
-from dpladder.config.wording import did_you_mean
 from dpladder.errors import BadInput
+from dpladder.wording import did_you_mean
 
 
 def keys(word: str) -> bool:

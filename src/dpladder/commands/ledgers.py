@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from dpladder.commands.output import report
-from dpladder.config.wording import printable
 from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.rounding import round_up, round_up_short
 from dpladder.privacy.ledger import book as ledgers
@@ -30,6 +29,7 @@ from dpladder.privacy.statement.check import (
     read_statement,
     unchecked_files,
 )
+from dpladder.wording import printable
 
 NO_LEDGER = "nothing was ever spent, or DPLADDER_HOME names another place: no ledger in"
 

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from dpladder.config.wording import printable
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.statement.check import check, key_of_seal, read_statement
 from dpladder.privacy.statement.records import Document
+from dpladder.wording import printable
 
 
 def check_output(path: Path | None, suffixes: Collection[str]) -> None:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpladder.commands.output import check_output
-from dpladder.config.wording import cell, printable
 from dpladder.data.reading import place_of
 from dpladder.errors import BadInput
 from dpladder.use.model import Model, load
+from dpladder.wording import cell, printable
 
 if TYPE_CHECKING:
     import pandas as pd

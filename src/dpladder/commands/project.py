@@ -18,10 +18,10 @@ from pathlib import Path
 from dpladder.commands.arguments import SLURM, VERBOSE
 from dpladder.commands.follow import WORDS, follow, follows, wait
 from dpladder.config.model import DELTA
-from dpladder.config.section import NAME_PATTERN
 from dpladder.errors import BadInput
 from dpladder.plan.startup import DEMO, INSTALLED, ROOT, need_submission
 from dpladder.privacy.statement.templates import fill
+from dpladder.section import NAME_PATTERN
 
 CONFIG = "config.yaml"
 PROFILES = ROOT / "workflow" / "profiles"

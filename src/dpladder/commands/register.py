@@ -9,10 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpladder.commands.output import checked_statement
-from dpladder.config.model import Deployment
-from dpladder.config.section import from_document
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.statement.check import parse_statement
+from dpladder.privacy.statement.deployment import Deployment
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.facts import LineageFacts, lineage_facts
 from dpladder.privacy.statement.registry import (
@@ -23,6 +22,7 @@ from dpladder.privacy.statement.registry import (
     file_name,
     required_keys,
 )
+from dpladder.section import from_document
 
 HAZARDS = "nist-sp-800-226.md"
 

@@ -21,10 +21,10 @@ from dpladder.config.rules import Messages, Problem, Table, problems, rule_if, u
 from dpladder.config.search_sections import Ladder
 from dpladder.config.source_rules import wrong_with_path
 from dpladder.config.sources import Takes, kind_of
-from dpladder.config.wording import KeyPath, value_as_text
 from dpladder.errors import BadInput
+from dpladder.public_files import PUBLIC_FOLDERS
+from dpladder.wording import KeyPath, value_as_text
 
-PUBLIC_FOLDERS = (Path("results"), Path("logs"), Path("benchmarks"))
 KEPT_WEIGHTS = ("bundled", "pretrained", "random")
 IN_WORDS: Mapping[Takes, str] = {
     "features": "a feature matrix needs model: none",

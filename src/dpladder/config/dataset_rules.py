@@ -20,7 +20,7 @@ from dpladder.config.model import Config
 from dpladder.config.rules import Messages, Table, rule_if
 from dpladder.config.source_rules import group_rules, overlapping_source, wrong_with_source
 from dpladder.config.sources import SourceKind, count_of_classes, kind_of, labels_of, overlap
-from dpladder.config.wording import value_as_text
+from dpladder.wording import value_as_text
 
 MOST_CONFUSED = 30  # classes in a table of what each was taken for
 LINE_COLUMNS = ("id", "user", "split")

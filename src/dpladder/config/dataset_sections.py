@@ -11,7 +11,8 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 from dpladder.config.images_with_table import as_source_text
 from dpladder.config.label_sets import MANY, Conflicts
 from dpladder.config.records import Grouping
-from dpladder.config.section import (
+from dpladder.config.sources import FORMS, SOURCES, count_of_classes, kind_of
+from dpladder.section import (
     Count,
     Epsilon,
     Fraction,
@@ -22,8 +23,7 @@ from dpladder.config.section import (
     Section,
     Words,
 )
-from dpladder.config.sources import FORMS, SOURCES, count_of_classes, kind_of
-from dpladder.config.wording import look_alikes
+from dpladder.wording import look_alikes
 
 NO_USERS = ("record", "document")
 

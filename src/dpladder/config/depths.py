@@ -13,8 +13,8 @@ from math import ceil
 
 from dpladder.config.features_sections import BUNDLED_IMAGES, BUNDLED_TEXT, LAST, Features, Layers
 from dpladder.config.sources import Takes
-from dpladder.config.wording import did_you_mean
 from dpladder.errors import BadInput
+from dpladder.wording import did_you_mean
 
 EMBEDDINGS = "embeddings"
 LAYER = "layer."  # and its number, from 1 on

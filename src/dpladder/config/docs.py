@@ -22,7 +22,7 @@ from dpladder.config import searches
 from dpladder.config.learners import DEFAULT, SECTIONS
 from dpladder.config.method import name_of
 from dpladder.config.model import Config
-from dpladder.config.section import NAME_PATTERN, described_fields, nested_sections
+from dpladder.section import NAME_PATTERN, described_fields, nested_sections
 
 TASKS = {
     "name the data and say what it holds": (

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from dpladder.config.dataset_sections import Group, Groups, Where
-from dpladder.config.section import NAME_PATTERN, Epsilon, Name, NeutralAt, OnlyFor, Section
+from dpladder.section import NAME_PATTERN, Epsilon, Name, NeutralAt, OnlyFor, Section
 
 
 def _as_pairs(values: Any) -> Any:

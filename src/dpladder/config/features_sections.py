@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dpladder.config.section import Count, Epsilon, Fraction, NeutralAt, OnlyFor, Positive, Section
 from dpladder.config.sources import Takes
+from dpladder.section import Count, Epsilon, Fraction, NeutralAt, OnlyFor, Positive, Section
 
 
 class Mean(Section):

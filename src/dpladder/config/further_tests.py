@@ -11,7 +11,7 @@ from dpladder.config.model import Config
 from dpladder.config.rules import Messages, Table, rule_if
 from dpladder.config.source_rules import group_rules, overlapping_source, wrong_with_source
 from dpladder.config.sources import kind_of, labels_of, names_of, overlap
-from dpladder.config.wording import did_you_mean, value_as_text
+from dpladder.wording import did_you_mean, value_as_text
 
 
 def _name(c: Config, also: Also) -> Messages:

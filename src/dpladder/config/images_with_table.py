@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from dpladder.config.section import Section, Words, from_document
+from dpladder.section import Section, Words, from_document
 
 NAMES = ("images", "bags")
 HOLE = re.compile(r"\{([^{}]+)\}")

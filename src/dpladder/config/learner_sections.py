@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from dpladder.config.section import (
+from dpladder.section import (
     Count,
     Epsilon,
     Fraction,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from dpladder.config.learner_sections import LearnerSection
 from dpladder.config.method import LearnerMethod
 from dpladder.config.plugins import methods_of_packages
-from dpladder.config.section import chosen_by_name, from_document
 from dpladder.errors import BadInput
+from dpladder.section import chosen_by_name, from_document
 
 NAMES = ("dp_gd", "dp_finetune", "dp_ls", "dp_ridge")
 """Those of the core, in the order in which the reference has them."""

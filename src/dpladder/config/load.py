@@ -28,9 +28,10 @@ from dpladder.config.dataset_sections import TAGS
 from dpladder.config.learners import DEFAULT, OF_NUMBERS
 from dpladder.config.model import Config, repeat_name
 from dpladder.config.rules import Problem
-from dpladder.config.section import NAME_PATTERN, described_fields, nested_sections
 from dpladder.config.task_rules import apply_task, problems_of_task
-from dpladder.config.wording import (
+from dpladder.errors import BadInput
+from dpladder.section import NAME_PATTERN, described_fields, nested_sections
+from dpladder.wording import (
     KeyPath,
     closest,
     did_you_mean,
@@ -39,7 +40,6 @@ from dpladder.config.wording import (
     key_as_text,
     value_as_text,
 )
-from dpladder.errors import BadInput
 
 BASE = "main"
 # files and folders of a run have these names already

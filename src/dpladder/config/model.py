@@ -18,16 +18,16 @@ from dpladder.config.learners import DEFAULT, METHODS, Learner
 from dpladder.config.records import Spans
 from dpladder.config.search_sections import Ladder
 from dpladder.config.searches import Hpo
-from dpladder.config.section import (
+from dpladder.config.sweep_sections import IN_RESEARCH, Final, Fit, Sweep
+from dpladder.privacy.statement.deployment import Deployment
+from dpladder.section import (
     Count,
     Epsilon,
     Name,
     NeutralAt,
     NonNegative,
     Section,
-    Words,
 )
-from dpladder.config.sweep_sections import IN_RESEARCH, Final, Fit, Sweep
 
 DELTA = 1e-6
 """The delta of a new project and of an estimator in Python, where nobody gives another one."""
@@ -103,34 +103,6 @@ class Paths(Section):
     cache: str | None = None
     """Folder of feature caches that clones and projects share. Empty: inside the private folder.
     Example: /scratch/me/features"""
-
-
-class Deployment(Section):
-    """What only people know of what is published, for the statement and for `dpladder register`.
-    Nothing is computed from it."""
-
-    name: Words
-    """What the published model is called. Example: Chest findings, hospital A"""
-    curators: Annotated[tuple[Words, ...], Field(min_length=1)]
-    """Organisations that publish it. Example: [Hospital A]"""
-    authors: Annotated[tuple[Words, ...], Field(min_length=1)]
-    """Who fills this in and answers questions about it. Example: [Anna Roe]"""
-    use: Words
-    """What it is meant for, and what not. Example: To sort a worklist, never to diagnose"""
-    data: Words
-    """What the private data is: about whom, from where, collected when and why. Example: Chest
-    images of adult patients, 2015 to 2024, from routine care"""
-    region: Words
-    """The region that the data describes, or whose law applies. Example: EU"""
-    sector: Literal["Technology", "Healthcare", "Education", "Government", "Energy", "Finance"]
-    """The field that it belongs to, by the registry's list. Example: Healthcare"""
-    access: Words
-    """Who may read the private data and DPLADDER_HOME, and what keeps others out. Example: Two
-    engineers, by disk encryption and accounts"""
-    published: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] | None = None
-    """Day of first publication, in quotes. Empty: the statement's day. Example: '2026-01-31'"""
-    dynamic: bool = False
-    """Whether new data comes in over time."""
 
 
 class Consent(Section):

@@ -15,8 +15,8 @@ from importlib.metadata import Distribution, EntryPoint, entry_points
 from typing import Any, TypeVar, get_args, get_origin
 
 from dpladder.config.method import DISTRIBUTION, Method
-from dpladder.config.section import Section
 from dpladder.errors import BadInput
+from dpladder.section import Section
 
 OneMethod = TypeVar("OneMethod", bound=Method)
 

@@ -20,8 +20,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from dpladder.config.section import OnlyFor, Section, marks_of, nested_sections
-from dpladder.config.wording import KeyPath, value_as_text
+from dpladder.section import OnlyFor, Section, marks_of, nested_sections
+from dpladder.wording import KeyPath, value_as_text
 
 Problem = tuple[KeyPath, str]
 Messages = Iterator[str]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 from dpladder.config.rules import Messages, Table
-from dpladder.config.section import OnlyFor, Section
+from dpladder.section import OnlyFor, Section
 
 
 class Ladder(Section):

@@ -9,7 +9,7 @@ from dpladder.config.learners import METHODS as LEARNERS
 from dpladder.config.method import SearchMethod
 from dpladder.config.plugins import methods_of_packages
 from dpladder.config.search_sections import Ladder, SearchSection
-from dpladder.config.section import chosen_by_name
+from dpladder.section import chosen_by_name
 
 # names of learners are taken: a question names its mechanisms, and one name must mean one
 METHODS: dict[str, SearchMethod] = methods_of_packages(

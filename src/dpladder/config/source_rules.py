@@ -13,7 +13,7 @@ from dpladder.config.dataset_sections import Group
 from dpladder.config.images_with_table import apart_of
 from dpladder.config.rules import Messages, Table
 from dpladder.config.sources import FORMS, SourceKind, kind_of
-from dpladder.config.wording import did_you_mean, value_as_text
+from dpladder.wording import did_you_mean, value_as_text
 
 _TO_COME: ContextVar[bool] = ContextVar("sources that are yet to be written", default=False)
 

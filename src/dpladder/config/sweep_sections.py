@@ -10,7 +10,7 @@ from pydantic import Field
 from dpladder.config.dataset_sections import OF_CLASSES
 from dpladder.config.features_sections import OF_POOLED
 from dpladder.config.search_sections import OF_LADDER
-from dpladder.config.section import Count, Epsilon, NeutralAt, OnlyFor, Positive, Section
+from dpladder.section import Count, Epsilon, NeutralAt, OnlyFor, Positive, Section
 
 # only on data that nobody needs protection in (contract: research)
 IN_RESEARCH = OnlyFor("mode: research", lambda c: c.mode == "research")

@@ -16,7 +16,7 @@ from dpladder.config.learner_sections import Descending
 from dpladder.config.learners import names_with
 from dpladder.config.model import Config
 from dpladder.config.rules import Messages, Problem, Table, problems, rule_if, rules_of_marks
-from dpladder.config.wording import value_as_text
+from dpladder.wording import value_as_text
 
 ANY_RIDGE = (1e-9, 1e9)  # of sweep.search.eta, for least squares
 INPUT = "input"  # of features.until: from the first layer on

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from dpladder.config.features_sections import LARGEST_IMAGE
 from dpladder.config.label_sets import NUMBER, Labels, members_by_class, place_in_range
-from dpladder.config.wording import first_of, printable
 from dpladder.data import texts
 from dpladder.data.equal_rows import WAYS_OUT, equal_rows, too_many_equal
 from dpladder.data.images import decode
@@ -30,6 +29,7 @@ from dpladder.data.stops import reason_to_stop
 from dpladder.learn.counts import units_by_class
 from dpladder.privacy.ids import id_order, id_set, starts_of_equal
 from dpladder.privacy.piles import blocks_of, forget_pages, large_id_set, pieces_of
+from dpladder.wording import first_of, printable
 
 UNREAD = "row does not parse: a quote that is not closed, or more cells than the header has"
 HEIF = (

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from dpladder.config.dataset_sections import Chosen
 from dpladder.config.sources import kind_of
-from dpladder.config.wording import MOST_NAMES, first_of
 from dpladder.data import tables
 from dpladder.data.cells import Cells, TextCells, data_of, offsets_of
 from dpladder.data.columns import levels_of, matrix_of, name_of
 from dpladder.data.layout import OF_CLASS, Layout
 from dpladder.data.sources import Source
 from dpladder.progress import progress
+from dpladder.wording import MOST_NAMES, first_of
 
 A_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 MOST_LEVELS = 50

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dpladder.config.curves import place_in_column
 from dpladder.config.dataset_sections import Chosen, Column
-from dpladder.config.section import from_document, values_of
+from dpladder.section import from_document, values_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,8 +9,8 @@ from typing import Protocol, cast
 
 from dpladder.config.dataset_sections import Chosen, Dataset, Links
 from dpladder.config.records import Grouping
-from dpladder.config.section import from_document
 from dpladder.data.columns import column_as_json, name_of, restored_columns
+from dpladder.section import from_document
 
 ROLES = ("label", "id", "user", "split")
 NAMED_ROLES = ("label", "id", "user")  # roles whose column the config may name

@@ -9,10 +9,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from dpladder.config.wording import first_of
 from dpladder.data.columns import level_as_text
 from dpladder.data.layout import OF_CLASS, Layout
 from dpladder.errors import BadInput
+from dpladder.wording import first_of
 
 if TYPE_CHECKING:
     import numpy as np

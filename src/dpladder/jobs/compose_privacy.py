@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from dpladder.config.section import from_document
 from dpladder.jobs.places import job_home
 from dpladder.jobs.task import Task, read_json, write_json
 from dpladder.plan.clone import commit
@@ -26,6 +25,7 @@ from dpladder.privacy.statement.build import build, seal
 from dpladder.privacy.statement.documents import Origin, PlanDocument, SealedStatement
 from dpladder.privacy.statement.page import page
 from dpladder.public_files import file_digest
+from dpladder.section import from_document
 
 PACKAGES = ("dpladder", "torch", "timm", "dp-accounting", "snakemake")
 

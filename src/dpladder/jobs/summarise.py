@@ -18,7 +18,6 @@ import numpy as np
 from dpladder.config.label_sets import MANY
 from dpladder.config.learners import Learner
 from dpladder.config.records import ALSO, FurtherTest
-from dpladder.config.section import from_document
 from dpladder.config.sweep_sections import Search
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, read_json, write_json
@@ -48,6 +47,7 @@ from dpladder.report.tables import summary_table, write_table
 from dpladder.search.space import bounds, hyper_of
 from dpladder.search.sweep_value import ceiling
 from dpladder.search.training import choice_as_text, learner_of_trial
+from dpladder.section import from_document
 
 SCORE_SDS = 4.0  # deviations of a score's noise
 

@@ -25,12 +25,12 @@ from resource import RUSAGE_CHILDREN, RUSAGE_SELF
 from typing import Any, Generic, NoReturn, TypeVar
 
 from dpladder.config.model import Resources
-from dpladder.config.section import from_document
 from dpladder.errors import TWICE, DpladderError, full_disk
 from dpladder.plan.node import what_counts
 from dpladder.plan.outer import inner_rule_name
 from dpladder.plan.reads import Private
 from dpladder.plan.rules import RULES, rung_of
+from dpladder.section import from_document
 
 Reads = TypeVar("Reads", covariant=True)
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import pandas as pd
 
-from dpladder.config.section import from_document
 from dpladder.jobs.places import job_home
 from dpladder.jobs.record import FROM_RELEASES, write_record
 from dpladder.jobs.task import Task, read_json, write_json
@@ -28,6 +27,7 @@ from dpladder.public_files import file_digest
 from dpladder.report import page, tables
 from dpladder.report.page import OnPage
 from dpladder.report.summary import Summary, read_summary
+from dpladder.section import from_document
 
 
 def write_report(task: Task[WriteReport]) -> None:

@@ -18,8 +18,8 @@ import numpy as np
 from dpladder.config.curves import Curves, place_in_column, width_of, width_of_block
 from dpladder.config.dataset_sections import Chosen, Column
 from dpladder.config.label_sets import MANY
-from dpladder.config.section import from_document
 from dpladder.privacy.arrays import Floats, with_curves
+from dpladder.section import from_document
 
 POINTS = 33  # of a curve, beside its knots
 

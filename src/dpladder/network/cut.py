@@ -16,12 +16,12 @@ import torch
 from torch import Tensor, fx, nn
 
 from dpladder.config.features_sections import Features
-from dpladder.config.wording import did_you_mean
 from dpladder.errors import BadInput, Refused
 from dpladder.network import stack
 from dpladder.network.facts import INPUT, Network
 from dpladder.network.language import language_model_of
 from dpladder.network.public import digest, model_of
+from dpladder.wording import did_you_mean
 
 
 class Tracer(fx.Tracer):

@@ -22,9 +22,9 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from dpladder.config.features_sections import Pooling
-from dpladder.config.wording import did_you_mean
 from dpladder.errors import BadInput
 from dpladder.network.facts import INPUT
+from dpladder.wording import did_you_mean
 
 PROBES = 8  # public random texts, by which a cut is tried
 CLOSE = 1e-3  # of the largest output: float32's rounding, many layers deep

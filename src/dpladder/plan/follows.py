@@ -20,8 +20,8 @@ from dpladder.config import Config, Project
 from dpladder.config.evaluate_sections import Also
 from dpladder.config.learner_sections import Head
 from dpladder.config.records import ALSO, Corruption, FurtherTest, Matching
-from dpladder.config.section import values_of
 from dpladder.config.sources import kind_of, labels_of, names_of, paths_of
+from dpladder.section import values_of
 
 RESULTS = Path("results")
 Keys = dict[str, Any]

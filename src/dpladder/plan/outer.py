@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from dpladder.config.load import from_command_line
-from dpladder.config.wording import KeyPath
 from dpladder.errors import BadInput
+from dpladder.wording import KeyPath
 
 VARIABLE = "DPLADDER_MODULE"  # for the jobs: the module's name, and what its rules are called
 PLACE = "results/privacy.json"

@@ -17,7 +17,6 @@ from dpladder.config.features_sections import LAST, Mean
 from dpladder.config.load import BASE
 from dpladder.config.method import Kind
 from dpladder.config.search_sections import Ladder
-from dpladder.config.section import from_document, values_of
 from dpladder.config.sources import count_of_classes, labels_of
 from dpladder.config.sweep_sections import Calibrate, Final, Rung, Sweep
 from dpladder.plan.about import depths_of
@@ -43,6 +42,7 @@ from dpladder.privacy.ledger.state import State
 from dpladder.privacy.statement.documents import FINALS
 from dpladder.search.prior import DEFAULT, with_prior
 from dpladder.search.sweep_value import LadderToBuy, best_ladder, rungs_as_text
+from dpladder.section import from_document, values_of
 
 # networks whose own mean was measured to help
 KNOWN = ("efficientnet_lite0", "tf_efficientnet_lite0")

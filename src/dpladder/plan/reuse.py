@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from dpladder.config import Config, Project
-from dpladder.config.wording import did_you_mean, value_as_text
 from dpladder.errors import BadInput
 from dpladder.plan import mechanisms
 from dpladder.plan.dag import Dag, build_dag
@@ -18,6 +17,7 @@ from dpladder.plan.node import Node
 from dpladder.plan.plan import terms_of_project
 from dpladder.plan.rules import RULES
 from dpladder.privacy.ledger.state import Item, State
+from dpladder.wording import did_you_mean, value_as_text
 
 
 def under_terms(project: Project, states: Mapping[str, State]) -> dict[str, State]:

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Literal
 
 from dpladder.config.evaluate_sections import BRIER, score_name
-from dpladder.config.section import from_document
 from dpladder.learn.effects import Effects
 from dpladder.learn.measures.tables import figures_of_counts
 from dpladder.learn.measures.tested import ReleasedCounts, Tested
 from dpladder.privacy.accounting.rounding import NoisedFigure, round_up_short
 from dpladder.privacy.statement.documents import Cost
 from dpladder.public_files import read_json
+from dpladder.section import from_document
 
 
 @dataclass(frozen=True, kw_only=True)

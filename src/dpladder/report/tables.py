@@ -20,7 +20,6 @@ from typing import Any
 import pandas as pd
 
 from dpladder.config.evaluate_sections import BRIER
-from dpladder.config.wording import cell, printable
 from dpladder.errors import BadInput
 from dpladder.learn.measures.figures import FIGURES, OF_FINDINGS, MeasuredFigure
 from dpladder.learn.measures.tested import (
@@ -41,6 +40,7 @@ from dpladder.privacy.accounting.rounding import (
 )
 from dpladder.privacy.statement.documents import StatedSpend, Statement
 from dpladder.report.summary import Summary
+from dpladder.wording import cell, printable
 
 
 def short_number(value: float, _: object = None) -> str:
@@ -580,7 +580,7 @@ def map_words(table: pd.DataFrame, word_of: Callable[[str], str]) -> pd.DataFram
 
     Args:
         table: names of classes, groups and experiments stand in its cells and headings.
-        word_of: what makes a word harmless where the table goes (config/wording.py).
+        word_of: what makes a word harmless where the table goes (wording.py).
     """
     return table.map(lambda value: word_of(value) if isinstance(value, str) else value).rename(
         columns=word_of

@@ -25,7 +25,6 @@ from dpladder.config.features_sections import FOLDER, Features
 from dpladder.config.label_sets import MANY
 from dpladder.config.learner_sections import Tuning
 from dpladder.config.learners import learner_of
-from dpladder.config.wording import printable
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import public_network_of
 from dpladder.data.centre import Map
@@ -57,6 +56,7 @@ from dpladder.privacy.statement.documents import Statement
 from dpladder.privacy.statement.facts import ModelFacts, lineage_facts
 from dpladder.progress import progress
 from dpladder.public_files import file_digest
+from dpladder.wording import printable
 
 Inputs = Any  # a path, paths, images as arrays or of Pillow, texts, or a matrix of features
 

@@ -16,7 +16,6 @@ from dpladder.cli import main
 from dpladder.commands.register import HAZARDS
 from dpladder.config.load import overlay
 from dpladder.config.model import Deployment
-from dpladder.config.section import from_document
 from dpladder.privacy.statement import registry
 from dpladder.privacy.statement.build import seal
 from dpladder.privacy.statement.documents import SealedStatement
@@ -24,6 +23,7 @@ from dpladder.privacy.statement.facts import lineage_facts
 from dpladder.privacy.statement.page import page
 from dpladder.privacy.statement.registry import entry_slug, facts_of, fill_text, required_keys
 from dpladder.privacy.statement.templates import environment
+from dpladder.section import from_document
 
 FIELDS = {
     "basic": "name data_curators intended_use data_product_type data_product_region description "

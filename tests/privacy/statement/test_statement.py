@@ -16,7 +16,6 @@ from statements import CHANGES, DEPLOYED, PRICED, UNLIMITED, Finished
 from support import commit
 
 from dpladder.config.load import overlay, resolve
-from dpladder.config.section import from_document
 from dpladder.errors import Refused
 from dpladder.plan.dag import build_dag
 from dpladder.plan.plan import make_plan
@@ -32,6 +31,7 @@ from dpladder.privacy.statement.documents import Cost, SealedStatement
 from dpladder.privacy.statement.facts import detection_rate_text
 from dpladder.privacy.statement.page import page
 from dpladder.public_files import file_digest
+from dpladder.section import from_document
 
 
 @pytest.fixture

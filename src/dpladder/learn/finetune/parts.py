@@ -19,7 +19,6 @@ from torch.nn.functional import pad
 from torch.nn.utils import parameters_to_vector
 
 from dpladder.config.learner_sections import Lora, Tuning
-from dpladder.config.wording import did_you_mean
 from dpladder.errors import BadInput
 from dpladder.learn import public_head
 from dpladder.learn.interface import Constants, Weights, public_random
@@ -28,6 +27,7 @@ from dpladder.network.cut import Upper, identity_network, upper_of
 from dpladder.network.facts import Network
 from dpladder.network.layers import Steady, is_linear, is_turned
 from dpladder.network.stack import vocabulary
+from dpladder.wording import did_you_mean
 
 HEAD = "head.weight"
 

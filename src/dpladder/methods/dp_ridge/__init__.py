@@ -8,7 +8,7 @@ from pydantic import Field
 
 from dpladder.config.learner_sections import LearnerSection, Radius, Searched
 from dpladder.config.method import LearnerMethod, later
-from dpladder.config.section import Fraction
+from dpladder.section import Fraction
 
 
 class Ridge(LearnerSection):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpladder.config.wording import printable
+from dpladder.wording import printable
 
 SDS_OF_95_PERCENT = 1.96  # deviations either way, which hold 95 % of a Gaussian
 NEGLIGIBLE = Fraction(1, 10**9)  # of the last place that is shown

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from dpladder import formats
-from dpladder.config.check import PUBLIC_FOLDERS
 from dpladder.errors import BadInput
+from dpladder.public_files import PUBLIC_FOLDERS
 
 VARIABLE = "DPLADDER_HOME"
 KEY_BYTES = 32

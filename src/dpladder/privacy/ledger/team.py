@@ -17,7 +17,6 @@ from pathlib import Path
 import yaml
 from pydantic import Field, ValidationError
 
-from dpladder.config.section import Positive, Section, from_document
 from dpladder.errors import BadInput
 from dpladder.privacy.ledger.home import (
     A_GROUPS,
@@ -29,6 +28,7 @@ from dpladder.privacy.ledger.home import (
     open_home,
     replace,
 )
+from dpladder.section import Positive, Section, from_document
 
 TEMPLATE = """\
 # How much each member may spend of each lineage, within the lineage's own limit for life. Only the

@@ -19,7 +19,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from dpladder import formats
-from dpladder.config.section import from_document
 from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.events import Spend, from_json
@@ -48,6 +47,7 @@ from dpladder.privacy.statement.documents import (
 from dpladder.privacy.statement.page import page
 from dpladder.privacy.statement.records import Document, spends_of
 from dpladder.public_files import file_digest, read_bytes, read_json
+from dpladder.section import from_document
 
 # Whatever an edited file may cause when it is read as a statement or a record. `check` turns it
 # into a sentence: a reader wants to know which file it is, and no traceback.

@@ -15,8 +15,8 @@ from typing import Any
 
 import yaml
 
-from dpladder.config.model import Deployment
 from dpladder.privacy.accounting.rounding import round_up
+from dpladder.privacy.statement.deployment import Deployment
 from dpladder.privacy.statement.documents import Cost
 from dpladder.privacy.statement.facts import LineageFacts, group_cost
 from dpladder.privacy.statement.templates import environment, fill

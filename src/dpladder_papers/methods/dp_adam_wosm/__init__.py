@@ -8,7 +8,7 @@ from pydantic import Field
 
 from dpladder.config.learner_sections import Rated, Searched
 from dpladder.config.method import LearnerMethod, later
-from dpladder.config.section import Fraction, Positive
+from dpladder.section import Fraction, Positive
 
 
 class AdamNoSecondMoment(Rated):

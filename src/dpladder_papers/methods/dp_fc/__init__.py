@@ -17,7 +17,7 @@ from dpladder.config.learner_sections import (
     configured_purchases,
 )
 from dpladder.config.method import LearnerMethod, later
-from dpladder.config.section import Positive
+from dpladder.section import Positive
 
 
 class FeatureCovariance(LearnerSection):

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from dpladder.config.learner_sections import LearnerSection, LinkName, Radius, Searched
 from dpladder.config.method import LearnerMethod, later
-from dpladder.config.section import Count
+from dpladder.section import Count
 
 
 class Newton(LearnerSection):

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from dpladder.config.learner_sections import Descending
 from dpladder.config.method import LearnerMethod, later
-from dpladder.config.section import Count, NonNegative, Positive
+from dpladder.section import Count, NonNegative, Positive
 
 
 class GrowingSteps(Descending):

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from dpladder.config.learner_sections import Bias, LearnerSection, Linked, SamplingRate
 from dpladder.config.method import LearnerMethod, later
-from dpladder.config.section import Count, NonNegative, Positive
+from dpladder.section import Count, NonNegative, Positive
 
 Steering = Literal["guarded", "published"]
 

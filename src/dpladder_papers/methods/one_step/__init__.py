@@ -8,7 +8,7 @@ from pydantic import Field
 
 from dpladder.config.learner_sections import Bias, Clip, Clipping, LearnerSection
 from dpladder.config.method import LearnerMethod, later
-from dpladder.config.section import Positive
+from dpladder.section import Positive
 
 
 class OneStep(LearnerSection):

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from dpladder.config.method import SearchMethod, later
 from dpladder.config.search_sections import SearchSection
-from dpladder.config.section import Count
+from dpladder.section import Count
 from dpladder_papers.searches.sections import Share
 
 
