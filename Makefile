@@ -13,7 +13,7 @@ RUN := PATH="$(CURDIR)/.venv/bin:$$PATH"
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-habits test-all test-ci test-slow test-mutants test-matrix test-slurm test-slurm-ci lint golden approve docs site lock bench compare-learners compare-hpo papers report clean
+.PHONY: help env demo test test-all test-ci test-slow test-mutants test-matrix test-slurm test-slurm-ci lint golden approve docs site lock bench compare-learners compare-hpo papers report clean
 
 help: ## list the targets
 	@awk -F ":.*## " '/^[a-z-]+:.*##/ {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,11 +26,6 @@ demo: env ## tune and train on 5,000 real images at a total of epsilon = 1
 
 test: env ## fast tests: units, and real workflow runs on tiny data (4 minutes on two cores)
 	@$(PY) -m pytest $(PARALLEL) -m "not long and not ci and not weaker" tests $(ELSEWHERE)
-
-# Of the rooms below, nothing hangs on a home, a locale, a clock or a terminal.
-OF_NO_HABIT := $(foreach room,learn search privacy/accounting literature golden audits statistical,--ignore=tests/$(room))
-test-habits: env ## those fast tests that a user's home, locale, clock or terminal could fail
-	@$(PY) -m pytest $(PARALLEL) -m "not long and not ci and not weaker" tests $(ELSEWHERE) $(OF_NO_HABIT)
 
 test-ci: env ## what CI runs besides: a whole run a family, crashes, short audits, a few planted bugs
 	@$(PY) -m pytest $(PARALLEL) -m "(ci or weaker) and not long" tests --ignore=tests/slurm --ignore=tests/benchmarks
