@@ -525,7 +525,8 @@ def _rows(tables: NoisedTables, holds: str, names: tuple[str, ...]) -> tuple[Cla
 def worst(rows: Sequence[ClassTested]) -> WorstTested | None:
     """The group with the lowest share, by what noise shows; None where one of them cannot be told.
     Noise chooses it too, so its share is lower than the worst group's own on average
-    (docs/evaluation.md). The lowest share of all lies between the lowest ends of their intervals."""
+    (docs/evaluation.md). The lowest share of all lies between the lowest ends of their
+    intervals."""
     scores = [row.score for row in rows]
     known = [one for one in scores if one is not None]
     if len(known) < len(rows) or not known:
