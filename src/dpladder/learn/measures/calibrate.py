@@ -42,8 +42,9 @@ SLOPES = np.exp(np.linspace(math.log(0.1), math.log(6.0), 50))
 INTERCEPTS = np.linspace(-3.0, 3.0, 61)
 # Gaussian priors of a slope's logarithm about the law's, and of an intercept
 SLOPE_SD, INTERCEPT_SD = 0.5, 0.7
-# deviations of its own noise by which a map must be better than the law's
-SURE = 2.0
+# deviations of its own noise by which a map must be better than the law's, for each of its numbers:
+# of more maps the best one is better by more noise
+SURE = 1.0
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ def fit_map(counts: Floats, sd: float, constants: Constants, shifts: bool) -> tu
 
     The best of a grid by the log-likelihood of the counts, under Gaussian priors about the law. A
     map's gain over the law is a sum of noised counts times public numbers, so its noise is known,
-    and a gain of `SURE` deviations of it is taken off.
+    and `SURE` deviations of it are taken off for each number of the map.
 
     Args:
         counts: noised, as `Margins` has them.
@@ -154,17 +155,18 @@ def fit_map(counts: Floats, sd: float, constants: Constants, shifts: bool) -> tu
         shifts: whether there may be an intercept.
     """
     places, several = knots(constants), constants.labels != MANY and constants.classes > 2
+    numbers = 2 if shifts and not several else 1
+    offsets = INTERCEPTS if numbers == 2 else np.zeros(1)
     # Of several classes the named one has about the root of all others as rivals: that is between
     # one rival and all of them.
     rivals = math.log(constants.classes - 1) / 2.0 if several else 0.0
-    offsets = INTERCEPTS if shifts and not several else np.zeros(1)
     slopes, intercepts = (grid.ravel() for grid in np.meshgrid(SLOPES, offsets, indexing="ij"))
     odds = slopes[:, None] * (places + rivals) - rivals + intercepts[:, None]
     better = _log_likelihood(odds) - _log_likelihood(places[None])
     gain = (better * counts).sum(axis=(1, 2))
     noise = sd * np.sqrt((better**2).sum(axis=(1, 2)))
     prior = (np.log(slopes) / SLOPE_SD) ** 2 / 2 + (intercepts / INTERCEPT_SD) ** 2 / 2
-    worth = gain - SURE * noise - prior
+    worth = gain - SURE * numbers * noise - prior
     best = int(np.argmax(worth))
     return (float(slopes[best]), float(intercepts[best])) if worth[best] > 0.0 else (1.0, 0.0)
 
