@@ -53,7 +53,7 @@ def in_process(folder: Path, *force: str) -> Ended:
                 for level in workflow.dag.toposorted(jobs):
                     for job in sorted(level, key=str):
                         _do(workflow, job)
-                names["conclude"](names["PARSED"])
+                names["conclude"](names["PARSED"], names["WRITTEN"])
         except SystemExit:
             return Ended(_in_a_line(told.getvalue().split("dpladder: ")[-1]))
         except DpladderError as error:

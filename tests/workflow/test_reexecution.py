@@ -23,9 +23,10 @@ from support import Workspace, enter, wait_until
 from dpladder.cli import main
 from dpladder.config.load import load
 from dpladder.plan.dag import build_dag
+from dpladder.plan.ending import conclude, logs
 from dpladder.plan.plan import make_plan
 from dpladder.plan.resolve import resolve_defaults
-from dpladder.plan.startup import Parsed, conclude, known_states
+from dpladder.plan.startup import Parsed, known_states
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.ledger.state import LedgerCharge
@@ -70,7 +71,7 @@ def last_words(capfd) -> list[str]:
     """What a run of the finished project would end on."""
     project = resolve_defaults(load(["config.yaml"]))
     dag = build_dag(project)
-    conclude(Parsed(dag, make_plan(dag, known_states(project)), {}))
+    conclude(Parsed(dag, make_plan(dag, known_states(project)), {}), logs())
     return capfd.readouterr().err.splitlines()
 
 

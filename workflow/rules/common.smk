@@ -8,10 +8,11 @@ from snakemake.exceptions import WorkflowError
 
 from dpladder.config.load import BASE
 from dpladder.plan import package
+from dpladder.plan.ending import conclude, logs
 from dpladder.plan.outer import inner_rule_name
 from dpladder.plan.pictures import pictures_of
 from dpladder.plan.rules import RULES, code_of, has_rule, rung_rule
-from dpladder.plan.startup import conclude, logs, open_project, reserve, print_failed_jobs
+from dpladder.plan.startup import open_project, reserve
 
 PARSED = open_project(workflow, config)
 PROJECT, NODES = PARSED.project, PARSED.dag

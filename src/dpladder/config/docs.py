@@ -47,6 +47,7 @@ TASKS = {
     "compare several ways": ("experiments", "grid", "mode"),
     "pay again for a changed question": ("respend",),
     "say who publishes what": ("deployment",),
+    "be told when a run ends": ("on_end",),
     "fit the machine": ("resources", "features.shards", "paths"),
 }
 """The keys of what people come for. tests/test_docs.py holds them to the config."""
@@ -114,8 +115,9 @@ def reference() -> str:
         "empty",
         "is an example, too. `config/config.yaml` is the demo's.",
         "",
-        "`experiments:` maps names to overrides of any key below except `mode`, `paths` and",
-        "`deployment`. Experiments share caches and ledger; the base itself is called `main`.",
+        "`experiments:` maps names to overrides of any key below except `mode`, `paths`,",
+        "`deployment` and `on_end`. Experiments share caches and ledger; the base itself is",
+        "called `main`.",
         "Ready-made files are in `config/examples/`.",
         "",
         "`grid:` maps sections to named entries: an experiment for every combination of them, in",

@@ -62,6 +62,7 @@ PROJECT_KEYS = (
     "mode",
     "paths",
     "deployment",
+    "on_end",
     "experiments",
     "grid",
 )

@@ -27,6 +27,7 @@ from dpladder.section import (
     NeutralAt,
     NonNegative,
     Section,
+    Words,
 )
 
 DELTA = 1e-6
@@ -142,6 +143,10 @@ class Config(Section):
     resources: Resources = Field(default_factory=Resources)
     paths: Paths = Field(default_factory=Paths)
     deployment: Deployment | None = None
+    on_end: Annotated[Words | None, NeutralAt(None)] = None
+    """A command that the shell starts when a run ends. Its standard input is JSON: `outcome`, which
+    is succeeded or failed, and `text`, the public lines that the run ends with. A config is public:
+    leave a secret address in the environment. Empty: none. Example: 'curl -s --json @- "$HOOK"'"""
 
     @property
     def totals(self) -> tuple[float, ...]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import shutil
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -38,7 +37,6 @@ from dpladder.plan.rules import code_of
 from dpladder.plan.table import plan_document, plan_table, plan_without_ledger
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.composition import entry_of
-from dpladder.privacy.accounting.rounding import round_up_short
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
@@ -46,22 +44,14 @@ from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.ledger.state import State
 from dpladder.privacy.statement.check import (
     anchors_in,
-    foreign_files,
-    parse_statement,
-    read_statement,
-    stated_anchors,
-    vouched_by_report,
 )
 from dpladder.privacy.statement.documents import PlanDocument
-from dpladder.privacy.statement.facts import closing_line
 
 # Names a file descriptor for what is said to people, where Snakemake's words go elsewhere. Taken
 # out of the environment, so that no job inherits it: there another file may have that number.
 SAY = "DPLADDER_SAY"
 PEOPLE = os.environ.pop(SAY, None)
-LOGS = Path("logs")
 STATEMENT = RESULTS / "privacy.json"
-PAGE = RESULTS / "report.html"
 PLAN_RECORD = RESULTS / "plan.privacy.json"
 SOURCE = Path(__file__).resolve().parents[2]
 SHARE = SOURCE / "dpladder" / "share"  # what an installed dpladder carries of the clone
@@ -146,30 +136,6 @@ def need_submission(executor: str) -> None:
             "on a login node of the cluster, or without the SLURM profile. Nothing was read or "
             "spent."
         )
-
-
-def logs() -> dict[Path, int]:
-    """The jobs' logs, and when they were written.
-
-    Returns:
-        By path, the time in nanoseconds: two runs of one second differ too.
-    """
-    return {path: path.stat().st_mtime_ns for path in sorted(LOGS.rglob("*.log"))}
-
-
-def print_failed_jobs(before: Mapping[Path, int]) -> None:
-    """The reasons of the jobs that failed in this run, last, where Snakemake's own words do not
-    hide them.
-
-    Args:
-        before: `logs()` when the run began. A log that did not change is of an earlier run.
-    """
-    for path, written in logs().items():
-        lines = (
-            path.read_text("utf-8", "replace").splitlines() if written != before.get(path) else []
-        )
-        if lines and (reason := re.fullmatch(r"\w+ \([^)]*\): .*", lines[-1])):
-            say(f"dpladder: {reason[0]}")
 
 
 def known_states(project: Project) -> dict[str, State]:
@@ -415,51 +381,6 @@ def reserve(
         [ledgers.head(ledger) for ledger in opened.values()],
         {lineage: opened[lineage].state.entry_of(plan) for lineage, plan in plans.items()},
     )
-
-
-@exit_with_one_message()
-def conclude(parsed: Parsed) -> None:
-    """The end of a run: where its lineages stand, by their ledgers. The statement may be of an
-    earlier run, or of another lineage.
-
-    Args:
-        parsed: what the Snakefile knows.
-    """
-    home = open_home(create=False)
-    stated, current = {anchor.lineage: anchor for anchor in stated_anchors(RESULTS)}, True
-    for lineage, terms in parsed.plan.terms.items():
-        ledger = Ledger(home, lineage)
-        say(closing_line(terms, ledgers.load(ledger)))
-        if lineage not in stated:
-            say(
-                f"{STATEMENT} says nothing of lineage {lineage}; to compose it: dpladder run "
-                f"{STATEMENT}"
-            )
-        elif stated[lineage] != ledgers.head(ledger):
-            say(f"{STATEMENT} is older than this; to compose it anew: dpladder run {STATEMENT}")
-        current &= lineage in stated and stated[lineage] == ledgers.head(ledger)
-    if current and PAGE.is_file():
-        for line in _accuracies(parsed.project):
-            say(line)
-        stated_here = parse_statement(read_statement(RESULTS))
-        if left := foreign_files(stated_here, RESULTS, vouched_by_report(RESULTS)):
-            say(
-                f"{len(left)} files in {RESULTS} are not of this config, {left[0]} among them, and "
-                "dpladder verify refuses them. Move or delete them: the ledger keeps their charges."
-            )
-        say(f"The whole report: {PAGE}")
-
-
-def _accuracies(project: Project) -> Iterator[str]:
-    """What the final models are worth, as far as summaries tell."""
-    for path in [RESULTS / name / "summary.json" for name in project.experiments]:
-        finals = _read_json(path)["targets"] if path.is_file() else ()
-        for final in (one for one in finals if "headline" in one):
-            total = round_up_short(final["target_epsilon"])
-            yield f"{path.parent.name}: {final['headline']} at a total of epsilon = {total}"
-    for path in [RESULTS / name / "summary.json" for name in project.experiments]:
-        if path.is_file():
-            yield from (f"Warning: {line}" for line in _read_json(path).get("warnings", ()))
 
 
 def _abandoned_reservations(state: State, parsed: Parsed, anew: Collection[str]) -> list[str]:
