@@ -57,4 +57,5 @@ def test_a_real_run_that_fails_calls_its_hook(finished: Workspace) -> None:
     ended = finished.run()
     assert ended.returncode != 0
     told = json.loads(Path("told.json").read_text("utf-8"))
-    assert told["outcome"] == "failed" and "dpladder: " in told["text"]
+    assert told["outcome"] == "failed"
+    assert "dpladder: " in told["text"]
