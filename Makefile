@@ -5,6 +5,8 @@ PY := .venv/bin/python
 # Neighbours in a file share what was made for them, so each worker takes a run of tests, and what
 # the other has left at the end.
 PARALLEL := -n auto --dist worksteal
+# Whole runs wait now and then: for a disk, a process that starts, Snakemake's turn.
+RUNS := -n $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1))) --dist worksteal
 # Neither fast tests nor slow ones: a cluster, planted bugs, and measurements.
 ELSEWHERE := $(foreach room,slurm mutation benchmarks,--ignore=tests/$(room))
 RUN := PATH="$(CURDIR)/.venv/bin:$$PATH"
@@ -28,7 +30,7 @@ test: env ## fast tests: units, and real workflow runs on tiny data (4 minutes o
 	@$(PY) -m pytest $(PARALLEL) -m "not long and not ci and not weaker" tests $(ELSEWHERE)
 
 test-ci: env ## what CI runs besides: a whole run a family, crashes, short audits, a few planted bugs
-	@$(PY) -m pytest $(PARALLEL) -m "(ci or weaker) and not long" tests --ignore=tests/slurm --ignore=tests/benchmarks
+	@$(PY) -m pytest $(RUNS) -m "(ci or weaker) and not long" tests --ignore=tests/slurm --ignore=tests/benchmarks
 
 test-all: env ## everything: also crash tests, statistical tests and planted bugs
 	@$(PY) -m pytest $(PARALLEL) tests --ignore=tests/slurm --ignore=tests/benchmarks

@@ -1,5 +1,5 @@
-"""A whole run whose final model is calibrated: the statement names what that took, and each door
-has the same probabilities."""
+"""A whole run whose final model is calibrated, and whose test says how sure it is: the statement
+names what that took, the page draws it, and each door has the same probabilities."""
 
 from __future__ import annotations
 
@@ -46,10 +46,18 @@ def test_a_calibrated_model_says_what_its_probabilities_took(
         "privacy": {"epsilon": 2.0, "delta": 1e-5, "lifetime": {"epsilon": 8.0}},
         "sweep": {"rungs": []},
         "final": {"calibrate": {"share": 0.04}},
+        "evaluate": {"measures": "calibration"},
     }
     Path("config.yaml").write_text(yaml.safe_dump(config))
     assert main(["run", "config.yaml"]) == 0
     assert main(["verify", "results"]) == 0
+    [target] = json.loads(Path("results/main/summary.json").read_text())["targets"]
+    assert len(target["test"]["reliability"]) == 10
+    assert target["test"]["figures"].keys() == {"calibration_error", "overconfidence"}
+    assert Path("results/main/figures/reliability.svg").exists()
+    page = Path("results/report.html").read_text("utf-8")
+    assert "<h3>How sure, and how often right</h3>" in page
+    assert "expected calibration error" in page
     stated = json.loads(Path("results/privacy.json").read_text())
     spends = [one for of in stated["datasets"].values() for one in of["spends"]]
     bought = {one["label"]: one for one in spends if one["rule"] == "train_final"}

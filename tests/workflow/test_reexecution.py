@@ -239,7 +239,7 @@ def resumed(begun: list[LedgerCharge], done: list[LedgerCharge]) -> None:
             assert (before.nonce, before.query) == (after.nonce, after.query)
 
 
-@pytest.mark.ci
+@pytest.mark.long
 def test_a_killed_driver_loses_no_charge_and_charges_nothing_twice(project):
     project.configure(LONG)
     driver = start(project)
@@ -325,6 +325,7 @@ def test_a_killed_job_fails_the_run_and_is_resumed_by_the_next(project, killed):
     begun = project.held()
     assert "COMMITTED" in {held.status for held in begun} <= {"COMMITTED", "RESERVED"}
     if killed == "driver":
+        assert "locked" in project.run(TRIAL).stderr
         project.finish("--unlock")
     project.finish(TRIAL)
     resumed(begun, project.held())
