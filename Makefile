@@ -24,7 +24,7 @@ env: ## make .venv hold exactly what the lock names (every target below does thi
 	@$(PYTHON3) envs/bootstrap.py
 
 demo: env ## tune and train on 5,000 real images at a total of epsilon = 1
-	@$(RUN) snakemake
+	@$(RUN) dpladder run
 
 test: env ## fast tests: units, and real workflow runs on tiny data (4 minutes on two cores)
 	@$(PY) -m pytest $(PARALLEL) -m "not long and not ci and not weaker" tests $(ELSEWHERE)
