@@ -6,7 +6,7 @@ A table of 20 numbers and 4 words is prepared and its features are extracted, in
 own. Their processor time is compared with that of pandas, which reads the same file beside them
 (the median of three reads), and with one keyed hash of each line. Aims: 12 times pandas, and as
 much memory for --rows 10000000, which needs 8 GB of disk, as for --rows 1000000. --rows alone skips
-the rest.
+the rest; --whole adds the whole workflow, with numbers as lines and as the plan has them.
 
 Parsing is measured against an empty workflow in the same run. The wall clock of the whole is a
 model: its inputs are printed with it, and the measured ones are replaced by yours on the command
@@ -296,16 +296,18 @@ def tables(rows: int, whole: bool) -> None:
             )
         used = sum(seconds for name, (seconds, _) in found.items() if name in OF_A_RUN)
         print(f"both jobs: {used / floor:.1f} times pandas, {1e6 * used / rows:.1f} us a row")
-        if whole:
-            run_whole(path)
+        for curves in (0, "auto") if whole else ():
+            run_whole(path, curves)
 
 
-def run_whole(path: Path) -> None:
+def run_whole(path: Path, curves: int | str) -> None:
     """The whole workflow at epsilon = 1, and what each of its private jobs took."""
-    folder, rows = path.parent, sum(1 for _ in path.open("rb")) - 1
+    folder, rows = path.with_name(f"curves-{curves}"), sum(1 for _ in path.open("rb")) - 1
+    folder.mkdir()
     config = table_document(path, rows * 4 // 5)
+    config["features"]["curves"] = curves
     (folder / "config.yaml").write_text(yaml.safe_dump(config), "utf-8")
-    begun = time.perf_counter()
+    begun, used = time.perf_counter(), os.times()
     words = "--configfile config.yaml --cores 2 --workflow-profile none"
     # jobs that may not keep what Python compiled would compile all of PyTorch's sources each time
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -316,7 +318,10 @@ def run_whole(path: Path) -> None:
         capture_output=True,
         check=True,
     )
-    print(f"the whole run: {time.perf_counter() - begun:.0f} s; jobs in seconds and MB:")
+    wall, now = time.perf_counter() - begun, os.times()
+    cpu = sum(now[2:4]) - sum(used[2:4])
+    print(f"features.curves: {curves}: the whole run {wall:.0f} s, {cpu:.0f} s of processor time")
+    print("jobs in seconds and MB:")
     print(*(file.read_text() for file in folder.rglob("time-and-memory.tsv")), sep="")
 
 

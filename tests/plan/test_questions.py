@@ -103,6 +103,41 @@ def test_public_records_that_guide_steps_later_leave_finished_releases_as_they_a
         assert before[rule, "()"] == after[rule, "()"]
 
 
+@pytest.mark.parametrize("cross", [[], [["age", "sex"]]])
+def test_a_monotone_column_is_a_question_of_final_models_alone(cross: list[list[str]]) -> None:
+    """It changes no trial; of jobs only final trainings read it, and tests count their models."""
+    Path("table.csv").touch()
+    others = [{"name": "sex", "levels": ["f", "m"]}, {"name": "dose", "range": [0, 9]}]
+
+    def nodes(**more: str) -> dict[str, Node]:
+        columns = [{"name": "age", "range": [0, 100]} | more, *others]
+        dataset = {"source": "csv:table.csv", "columns": columns, "classes": ["a", "b"]}
+        dataset["crosses"] = [["sex", "dose"]] if cross else []
+        change = {"dataset": dataset, "features": {"curves": 4}}
+        dag = build_dag(resolve_defaults(resolve(overlay(TINY, change))))
+        rules = [rule for rule, row in dag.rules.items() if row.stated]
+        jobs = [job for rule in rules for job in dag.jobs("main", rule)]
+        return {f"{job.rule} {job.job.wildcards}": job for job in jobs}
+
+    before, up, down = nodes(), nodes(monotone="up"), nodes(monotone="down")
+    assert before.keys() == up.keys()
+    for other in (before, down):
+        asked_anew = {job.rule for name, job in up.items() if job.question != other[name].question}
+        assert asked_anew == {"train_final", "evaluate"}
+        told_else = {
+            job.rule
+            for name, job in up.items()
+            if drop(job.params, "question_id") != drop(other[name].params, "question_id")
+        }
+        assert told_else == {"train_final"}
+    final = next(job for job in up.values() if job.rule == "train_final")
+    assert final.params["monotone"] == {"age": "up"}
+
+
+def drop(params: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in params.items() if key != name}
+
+
 def test_a_fact_of_a_job_is_part_of_its_question(monkeypatch: pytest.MonkeyPatch) -> None:
     project = resolve_defaults(resolve(TINY))
     before = asked(project)

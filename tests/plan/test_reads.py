@@ -103,6 +103,7 @@ NEUTRAL = {
     "features.curves": 0,
     "final.calibrate": None,
     "evaluate.threshold": None,
+    "monotone": None,
 }  # left out of params at these values
 
 

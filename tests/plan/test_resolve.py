@@ -16,7 +16,7 @@ from dpladder.config.load import overlay
 from dpladder.data.columns import matrix_of
 from dpladder.errors import BadInput
 from dpladder.plan import mechanisms, resolve
-from dpladder.plan.curves import crosses_as_text
+from dpladder.plan.curves import crosses_as_text, refuse_other_than_sums
 from dpladder.plan.dag import build_dag
 from dpladder.plan.edits import NO_CHOICE, plan_note
 from dpladder.plan.plan import make_plan
@@ -500,6 +500,56 @@ def test_a_cross_of_columns_that_have_no_hats_is_refused(crosses: Any, says: str
     Path("table.csv").touch()
     with pytest.raises(BadInput, match=says):
         asked(TABLE, {"dataset": {"crosses": crosses}})
+
+
+def rising(**more: Any) -> dict[str, Any]:
+    age = {"name": "age", "range": [0, 100], "monotone": "up"} | more
+    columns = [age, {"name": "sex", "levels": ["f", "m"]}]
+    return {"dataset": {"columns": columns, "classes": ["a", "b"]}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ([rising(range=None)], r"monotone .*is of numbers, and needs a range"),
+        ([rising(), CROSSED], "name age, which is monotone, so that another column could turn it"),
+        (
+            [rising(), {"dataset": {"classes": ["a", "b", "c"]}}],
+            "says that age is monotone; that is of two classes",
+        ),
+        (
+            [rising(), {"hpo": {"name": "random_search"}, "sweep": {"rungs": []}}],
+            "a private search releases no such model",
+        ),
+    ],
+)
+def test_what_has_no_direction_is_not_monotone(changes: list[Any], says: str) -> None:
+    Path("table.csv").touch()
+    with pytest.raises(BadInput, match=says):
+        asked(TABLE, *changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sums"),
+    [
+        ({}, True),
+        ({"dataset": {"nominal_size": 20}}, False),  # numbers are lines there
+        ({"dataset": {"nominal_size": 20}, "features": {"curves": 4}}, True),
+        ({"features": {"length": 1.0}}, False),
+        ({"features": {"mean": {"epsilon": 0.1, "radius": 0.5}}}, False),  # long rows are cut
+        ({"features": {"mean": {"epsilon": 0.1, "radius": 3.0}}}, True),
+    ],
+)
+def test_a_column_is_monotone_where_predictions_are_sums_over_columns(
+    changes: dict[str, Any], sums: bool
+) -> None:
+    Path("table.csv").touch()
+    project = asked(TABLE, rising(), changes)
+    if sums:
+        refuse_other_than_sums(project)
+        return
+    with pytest.raises(BadInput, match="main: columns say that age is monotone"):
+        refuse_other_than_sums(project)
 
 
 @pytest.mark.parametrize("curves", [{"features": {"curves": 4}}, {"dataset": KNOTS}, CROSSED])

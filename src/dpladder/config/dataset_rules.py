@@ -18,6 +18,7 @@ from dpladder.config.label_sets import MANY, NUMBER, most_labels
 from dpladder.config.learners import names_with
 from dpladder.config.model import Config
 from dpladder.config.rules import Messages, Table, rule_if
+from dpladder.config.search_sections import Ladder
 from dpladder.config.source_rules import group_rules, overlapping_source, wrong_with_source
 from dpladder.config.sources import SourceKind, count_of_classes, kind_of, labels_of, overlap
 from dpladder.wording import value_as_text
@@ -93,6 +94,21 @@ def _columns(c: Config) -> Messages:
     elif repeated := {*c.dataset.names_of_columns} & {*(c.dataset.label_columns or ("label",))}:
         names = ", ".join(sorted(repeated))
         yield f"names {names}, which holds the labels and is no feature; leave it out"
+    elif c.dataset.monotone and (wrong := _no_direction(c)):
+        yield f"says that {next(iter(c.dataset.monotone))} is monotone; {wrong}"
+
+
+def _no_direction(c: Config) -> str:
+    """What to do where a prediction has no direction to rise in, or no final training has one."""
+    if (
+        c.task == "classification"
+        and c.dataset.labels != MANY
+        and count_of_classes(c.dataset.source, c.dataset.classes) != 2
+    ):
+        return "that is of two classes, of findings (dataset.labels: many) or of a number"
+    if not isinstance(c.hpo, Ladder):
+        return "a private search releases no such model: set hpo: {name: ladder}"
+    return ""
 
 
 def _two_users(c: Config) -> bool:

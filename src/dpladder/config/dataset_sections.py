@@ -133,12 +133,19 @@ class Column(Section):
     between its ends. Empty: features.curves says. Example: 8"""
     curve: Annotated[bool, NeutralAt(True)] = True
     """Whether the column may be a curve. false: it is a line."""
+    monotone: Annotated[Literal["up", "down"] | None, NeutralAt(None)] = None
+    """Whether a final model's prediction may only rise, or only fall, with the number. Of two
+    classes that is the log-odds of the second one, of findings that of each. Released weights are
+    projected, for free. Where it changes later, the final training is paid anew. Empty: either.
+    Example: up"""
 
     def _problems(self) -> Iterator[str]:
         if self.range is None and (self.scale != "linear" or self.knots is not None):
             yield "scale and knots need a range"
         elif self.range is not None and self.scale == "log" and self.range[0] < 0:
             yield "scale: log needs a range that begins at 0 or above"
+        if self.range is None and self.monotone is not None:
+            yield "monotone is of numbers, and needs a range"
         if self.knots is not None and not self.curve:
             yield "knots are of curves: leave them out, or curve: false"
         if isinstance(self.knots, tuple) and self.range is not None:
@@ -428,9 +435,21 @@ class Dataset(Section):
                     f"crosses name {unbounded[0]}, which has no levels and no range in columns: "
                     "give it one there, or leave the pair out"
                 )
+        crossed = {name for cross in self.crosses for name in cross}
+        if both := [name for name in self.monotone if name in crossed]:
+            yield (
+                f"crosses name {both[0]}, which is monotone, so that another column could turn it: "
+                "leave out one of them"
+            )
         pairs = [{*cross} for cross in self.crosses]
         if any(len(pair) < 2 or pairs.count(pair) > 1 for pair in pairs):
             yield "crosses must name two columns each, and each pair once"
+
+    @property
+    def monotone(self) -> dict[str, str]:
+        """The columns that a prediction may only rise or only fall with, and which of these."""
+        columns = (one for one in self.columns if not isinstance(one, str))
+        return {one.name: one.monotone for one in columns if one.monotone is not None}
 
     @property
     def lopsided(self) -> bool:

@@ -12,6 +12,7 @@ from dpladder.jobs.release import Release, single
 from dpladder.jobs.reservation import find_reservation
 from dpladder.jobs.seen import seen_part
 from dpladder.jobs.task import Task, read_json
+from dpladder.learn.effects import with_monotone
 from dpladder.learn.measures.calibrate import Calibrating
 from dpladder.plan.reads import TrainFinal
 from dpladder.privacy.release.meter import Meter
@@ -24,7 +25,7 @@ def release_of(task: Task[TrainFinal]) -> Release:
     """The final model's weights, at r* and the budget that the plan left it.
 
     Guarantee: that of the training, and of the histogram that calibrates it where one is bought. r*
-    follows from releases alone.
+    follows from releases alone, and monotone curves from the weights.
 
     Where no trial found an r, it is the prior's. What is left of the total was reserved for this
     job as `weights`. Its query names the choice that r stands for, so another choice is another
@@ -46,6 +47,10 @@ def release_of(task: Task[TrainFinal]) -> Release:
     def produce(meter: Meter, folder: Path) -> None:
         data = train.read()
         trained = training.run(data, meter, task.resources)
+        if directions := task.reads.monotone:
+            curves, columns = train.map.curves, task.reads.columns
+            target, labels = task.reads.predicts, task.reads.labels
+            trained = with_monotone(trained, columns, curves, directions, target, labels)
         weights, calibration = calibrating.run(trained, data, meter)
         facts = {
             "calibration": asdict(calibration),

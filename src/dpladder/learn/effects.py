@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from dpladder.config.curves import Curves, place_in_column, width_of, width_of_block
-from dpladder.config.dataset_sections import Chosen, Column
-from dpladder.config.label_sets import MANY
+from dpladder.config.curves import LINE, Curves, place_in_column, width_of, width_of_block
+from dpladder.config.dataset_sections import Chosen, Column, NumberTarget
+from dpladder.config.label_sets import MANY, Labels
+from dpladder.learn.interface import Weights
 from dpladder.privacy.arrays import Floats, with_curves
 from dpladder.section import from_document
 
@@ -146,6 +147,33 @@ class Additive:
             terms[self.name_of(who)] = moved
         return terms
 
+    def project(self, directions: Mapping[str, str]) -> None:
+        """Make the curves of some columns rise or fall, in place: of all that do, the nearest ones
+        by their values at the knots.
+
+        Args:
+            directions: `up` or `down`, by column.
+        """
+        from scipy.optimize import isotonic_regression  # slow to load, and rarely needed
+
+        knots = {bases[0][0]: bases[0][1] for bases in self.curves if len(bases) == 1}
+        back = self.sums.T / (self.sums[0] @ self.sums[0])  # from what is shown to classes
+        for who, features in self.members():
+            name = self.name_of(who)
+            if len(who) > 1 or name not in directions:
+                continue
+            number, hats = features[0], features[width_of(self.columns[who[0]]) :]
+            at = np.array(knots.get(number, LINE))
+            line = self.weights[:, [number]] * at
+            values = self.sums @ (line + self.weights[:, hats] if hats else line)
+            increasing = directions[name] == "up"
+            nearest = [isotonic_regression(one, increasing=increasing).x for one in values]
+            change = back @ (np.stack(nearest) - values)
+            if hats:
+                self.weights[:, hats] += change
+            else:
+                self.weights[:, number] += change[:, -1]
+
     def name_of(self, who: tuple[int, ...]) -> str:
         """A column's name, or both names of a cross."""
         return " x ".join(self._name(place) for place in who)
@@ -233,6 +261,29 @@ def effects_of(weights: Sequence[Any], facts: Mapping[str, Any]) -> Additive | N
         tuple(inference["classes"]),
         config.get("dataset.labels") == MANY,
     )
+
+
+def with_monotone(
+    weights: Sequence[Any],
+    columns: Sequence[Chosen],
+    curves: Curves,
+    directions: Mapping[str, str],
+    target: NumberTarget | None,
+    labels: Labels,
+) -> Weights:
+    """A linear head whose curves of some columns only rise or only fall. It is post-processing.
+
+    Args:
+        weights: released; the plan refused what is no sum over columns (plan/curves.py).
+        columns, curves: of the table.
+        directions: `up` or `down`, by column.
+        target: the number that is predicted; None where classes are.
+        labels: as `dataset.labels` has it.
+    """
+    head = np.array(weights[0], np.float64)
+    scale = None if target is None else 1.0
+    Additive(head, (*columns,), curves, None, scale, (), labels == MANY).project(directions)
+    return (head.astype(np.float32),)
 
 
 def _columns(documents: Sequence[Any]) -> tuple[Chosen, ...]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from dpladder.config import Config
+from dpladder.config import Config, Project
 from dpladder.config.curves import Curves, curves_of, width_of, width_of_block
 from dpladder.config.dataset_sections import Column
 from dpladder.config.learners import learner_of
 from dpladder.config.sweep_sections import Search
 from dpladder.config.task_rules import ANY_RIDGE, apply_task
+from dpladder.errors import BadInput
 from dpladder.search.prior import DEFAULT
 
 CURVES = "curves"  # key of the features, and of what was chosen
@@ -178,6 +179,28 @@ def in_form(config: Config) -> bool:
     return (features.length, features.constant) == ("as_is", 0.0) and bool(
         _blocks(config, int(features.curves or 0))
     )
+
+
+def refuse_other_than_sums(project: Project) -> None:
+    """Refuse monotone columns where a prediction is no sum over columns, so that others could turn
+    what one of them says.
+
+    Raises:
+        BadInput: an experiment's rows do not keep their lengths.
+    """
+    for name, config in project.experiments.items():
+        columns, mean = config.dataset.columns, config.features.mean
+        bounded = all(isinstance(one, Column) and (one.levels or one.range) for one in columns)
+        whole = mean is None or (mean.radius or 0.0) >= longest_row(config)  # no row is cut
+        if config.dataset.monotone and not (in_form(config) and bounded and whole):
+            first = next(iter(config.dataset.monotone))
+            raise BadInput(
+                f"config: {name}: columns say that {first} is monotone, and here a prediction is "
+                "no sum over columns, for numbers are lines or rows are scaled. Set "
+                "features.curves: 8, though noise may hide what curves tell, and levels or a range "
+                f"for each column, and leave learner.name at {DEFAULT}, features.length and "
+                "learner.clip to the plan; or leave out monotone."
+            )
 
 
 def longest_row(config: Config) -> float:

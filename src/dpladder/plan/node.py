@@ -26,7 +26,7 @@ from pydantic import ConfigDict, Field
 from dpladder.config import Config, Project
 from dpladder.plan.follows import Keys, digest, plain_values
 from dpladder.plan.mechanisms import GUIDE
-from dpladder.plan.retired import with_retired, without_retired
+from dpladder.plan.retired import NEVER, with_retired, without_retired
 from dpladder.privacy.accounting.events import Job
 
 Wildcards = Mapping[str, str]
@@ -79,10 +79,11 @@ def find_facts(node: Node, kind: Any, wanted: Callable[[Fact], bool] = lambda ma
     Args:
         node: the job.
         kind: a subclass of `Reads`.
-        wanted: which facts to find; the plan's own are left out.
+        wanted: which facts to find; the plan's own are left out, and those that are `NEVER`.
     """
-    facts = facts_of(kind)
-    return {name: mark.of(node) for name, mark in facts.items() if mark.of and wanted(mark)}
+    marks = {name: mark for name, mark in facts_of(kind).items() if mark.of and wanted(mark)}
+    facts = {name: mark.of(node) for name, mark in marks.items() if mark.of}
+    return {name: value for name, value in facts.items() if value is not NEVER}
 
 
 @cache

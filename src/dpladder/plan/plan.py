@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from dpladder.config import Config, Project
 from dpladder.errors import BadInput
 from dpladder.plan import cost, follows, package
+from dpladder.plan.curves import refuse_other_than_sums
 from dpladder.plan.dag import Dag
 from dpladder.plan.node import Node
 from dpladder.privacy.accounting.composition import Composition, compose
@@ -91,6 +92,7 @@ def make_plan(dag: Dag, states: Mapping[str, State]) -> Plan:
     """
     project = dag.project
     _refuse_two_versions(project)
+    refuse_other_than_sums(project)
     terms = terms_of_project(project, states)
     for lineage, state in states.items():
         if state.binding is not None:

@@ -45,6 +45,7 @@ from dpladder.plan.about import about
 from dpladder.plan.follows import Keys
 from dpladder.plan.node import FROM_PLAN, Fact, Node, Reads, aside, fact, find_facts, key, marks_of
 from dpladder.plan.pictures import Picture, pictures_of, stale_pictures
+from dpladder.plan.retired import NEVER
 
 Mode = Literal["release", "research"]
 Relation = Literal["add_remove", "replace_one"]
@@ -234,6 +235,11 @@ def as_json(value: Any) -> Keys | None:
     """A dataclass of plain values as JSON has it; None stays."""
     document: Keys | None = None if value is None else json.loads(json.dumps(asdict(value)))
     return document
+
+
+def monotone(node: Node) -> Any:
+    """The columns that a prediction may only rise or fall with; no part of a question without."""
+    return node.config.dataset.monotone or NEVER
 
 
 # --- where private files lie; each by its part ---
@@ -588,9 +594,11 @@ class TrainFinal(TotalReads, TrainingReads):
 
     Attributes:
         calibrate: what share of that buys the map of its margins.
+        monotone: by column, whether released weights are to rise or to fall with it.
     """
 
     calibrate: Annotated[Calibrate | None, key("final.calibrate")] = None
+    monotone: Annotated[dict[str, Literal["up", "down"]] | None, fact(monotone)] = None
 
 
 class SearchPrivately(TotalReads, TrainingReads):

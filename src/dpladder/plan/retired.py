@@ -14,6 +14,7 @@ from typing import Any
 NEVER = object()  # the value of a key that was part of no question, and is of none
 # by full name, below a section that jobs read whole
 RETIRED: Mapping[str, Any] = {
+    "dataset.columns.monotone": NEVER,  # of each; final trainings read it by themselves
     "dataset.target.error": None,  # tests read it by itself
     "dataset.target.unit": NEVER,
 }
@@ -48,7 +49,10 @@ def _set(values: Mapping[str, Any], retired: Mapping[str, Any]) -> dict[str, Any
 
 
 def _with_value(section: Any, path: Sequence[str], value: Any) -> Any:
-    """A section with a value at a path below it; as it is where an inner section is none."""
+    """A section with a value at a path below it, or each section of a list; as it is where an inner
+    section is none."""
+    if isinstance(section, list):
+        return [_with_value(one, path, value) for one in section]
     if not isinstance(section, dict):
         return section
     name, *below = path
