@@ -8,11 +8,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from importlib import resources
-from itertools import chain, groupby
+from itertools import chain
 
 import dpladder
 from dpladder.cli import COMMANDS
-from dpladder.config.docs import described_keys, write
+from dpladder.config.docs import write
 from dpladder.config.sources import SOURCES
 from dpladder.learn.measures.figures import FIGURES
 from dpladder.plan.mechanisms import METHODS
@@ -31,14 +31,13 @@ PROGRAMS = {
 
 
 def page() -> str:
-    """The page in Markdown: each command, name, source, method, measured figure and picture once,
-    and the names of all keys."""
+    """The page in Markdown: each command, name, source, method, figure and picture once."""
     return "\n".join(["# Everything it can do", "", *_lines()])
 
 
 def _lines() -> Iterator[str]:
-    yield "A line each, generated from the code by `make docs`. [README.md](../README.md) tells the"
-    yield "story."
+    yield "A line each, generated from the code by `make docs`."
+    yield "[config/README.md](../config/README.md) and `dpladder keys WORD` say what each key does."
     yield from ("", "## Commands", "")
     for name, command in COMMANDS.items():
         yield f"- `dpladder {name}`: {command.help}"
@@ -64,13 +63,6 @@ def _lines() -> Iterator[str]:
         caption = resources.files(package) / "captions" / f"{name}.rst"
         title = caption.read_text("utf-8").split("**")[1]
         yield f"- `{name}`: {title.rstrip('.')}"
-    yield from ("", "## Keys of a config", "")
-    yield "[config/README.md](../config/README.md) and `dpladder keys WORD` say what each does."
-    yield ""
-    names = dict.fromkeys(key.name for key in described_keys())
-    for section, keys in groupby(names, key=lambda name: name.partition(".")[0]):
-        within = ", ".join(f"`{name.partition('.')[2]}`" for name in keys if name != section)
-        yield f"- `{section}`{': ' if within else ''}{within}"
     yield ""
 
 

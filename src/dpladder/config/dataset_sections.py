@@ -32,22 +32,22 @@ class Unit(Section):
     """Whose privacy is protected."""
 
     by: Literal["record", "document", "user"] = "record"
-    """Whose records are protected together. record: one record. document: a document with all its
-    spans (dataset.spans). user: all records of one user."""
+    """Whose records are protected together: one record, a document with all its spans
+    (dataset.spans), or all records of one user."""
     cap: Count = 1
-    """Records of one document or user that count, at most. A key chooses among that unit's own. 1
-    for records and with pool."""
+    """Records of one document or user that count, at most; a key chooses which. 1 for records and
+    with pool."""
     called: Annotated[Words | None, NeutralAt(None)] = None
     """What statements call a user, with by: user. Fixed for the lineage's life. Empty: user.
     Example: patient"""
     pool: Literal["none", "mean"] = "none"
-    """Whether a user's records become one. mean: one record under one label, whose features are the
-    mean of theirs."""
+    """Whether a user's records become one, under one label, whose features are the mean of
+    theirs."""
     conflicts: Conflicts = "nothing"
-    """With pool: what a user counts as whose records have different labels. nothing: as nothing.
-    any: the class among them that comes last in dataset.classes. majority: the most frequent one,
-    of equals the last. Of findings, each by itself: nothing leaves it out, any takes one record,
-    majority half of those that know. mean: the mean of their numbers (dataset.target)."""
+    """With pool: what a user counts as whose records have different labels. any: the class among
+    them that comes last in dataset.classes. majority: the most frequent one, of equals the last.
+    mean: the mean of their numbers (dataset.target). Of findings, each by itself: nothing leaves it
+    out, any takes one record, majority half of those that know."""
 
     def _problems(self) -> Iterator[str]:
         if self.by == "record" and self.cap != 1:
@@ -81,7 +81,7 @@ HELD_OUT = 0.2
 
 
 class Split(Section):
-    """How a unit finds its part. A keyed hash of the unit's own id decides, never its position."""
+    """How a unit finds its part."""
 
     rule: Literal["hash", "given"] = "hash"
     """Who decides a unit's part. hash: a keyed hash of the unit's id. given: the source's own
@@ -126,11 +126,11 @@ class Column(Section):
     mark_missing: Annotated[bool, NeutralAt(False)] = False
     """Whether a feature marks missing numbers, 1 there and else 0. Needs missing."""
     scale: Annotated[Literal["linear", "log"], NeutralAt("linear")] = "linear"
-    """How numbers lie in their range. log: by their logarithm, for amounts. Where the range begins
-    at 0, it is that of one more."""
+    """How numbers lie in their range. log: by their logarithm, or that of one more where the range
+    begins at 0."""
     knots: Annotated[Count | tuple[float, ...] | None, NeutralAt(None)] = None
-    """Where the column's curve bends: in how many equal pieces its range falls, or the places
-    between its ends. Empty: features.curves says. Example: 8"""
+    """Where the column's curve bends: a number of equal pieces, or the places between its ends.
+    Empty: features.curves says. Example: 8"""
     curve: Annotated[bool, NeutralAt(True)] = True
     """Whether the column may be a curve. false: it is a line."""
     monotone: Annotated[Literal["up", "down"] | None, NeutralAt(None)] = None
@@ -188,8 +188,8 @@ class NumberTarget(Section):
     nothing. Empty: classes are."""
 
     range: tuple[float, float]
-    """Its smallest and largest value, known publicly and never read off the data. Values beyond are
-    cut to it. Example: [0, 100]"""
+    """Its smallest and largest value, known publicly. Values beyond are cut to it. Example: [0,
+    100]"""
     column: Words | None = None
     """The column of a table, or the array, that holds each record's number. Empty: label, and of a
     folder the names of the folders in it. Example: age"""
@@ -197,8 +197,7 @@ class NumberTarget(Section):
     """What the number is counted in, as the page writes it. Empty: nothing. Example: days"""
     error: Annotated[Positive | None, NeutralAt(None)] = None
     """Largest error that tests count; larger ones count as this one. Publicly known. Another one
-    asks the test anew, and no training. Empty: a first look at errors, at a tenth of the test's
-    price, says it. Example: 20"""
+    asks the test anew, and no training. Empty: a first look at errors says it. Example: 20"""
 
     def _problems(self) -> Iterator[str]:
         taken = {*RESERVED_COLUMNS, *COLUMNS_OF_PREDICTIONS} - {"label"}
@@ -214,11 +213,11 @@ class NumberTarget(Section):
 
 
 class Group(Section):
-    """Which of some publicly named groups a record is of, such as regions or hospitals. A record of
-    none counts as nothing. Empty: no groups."""
+    """The publicly named group that a record is of, such as a hospital. A record of none counts as
+    nothing. Empty: no groups."""
 
     names: Annotated[Groups, Field(min_length=1)]
-    """The groups, named beforehand and never read off the data. Example: [north, south, east]"""
+    """The groups, never read off the data. Example: [north, south, east]"""
     column: Words | None = None
     """The column of a table, or the array, that holds each record's group. Empty: level says where.
     Example: hospital"""
@@ -241,12 +240,12 @@ class Group(Section):
 
 
 class TrainedGroup(Group):
-    """Which of some publicly named groups a record is of, such as regions or hospitals. A record of
-    none counts as nothing. Empty: no groups."""
+    """The publicly named group that a record is of, such as a hospital. A record of none counts as
+    nothing. Empty: no groups."""
 
     train: Groups = ()
-    """Groups that are trained on. Records of others count as nothing in the training and validation
-    parts, and are tested. Empty: all. Example: [north, south]"""
+    """Groups that are trained on. Records of others are tested alone. Empty: all. Example: [north,
+    south]"""
 
     def _problems(self) -> Iterator[str]:
         yield from super()._problems()
@@ -261,14 +260,12 @@ class TrainedGroup(Group):
 
 class UnitCounts(Section):
     """A noised histogram of the training part's units by class, before anything else is spent. A
-    run stops where fewer than half of nominal_size count as something. It also stops where fewer
-    than a tenth are outside the most frequent class. null: nothing is counted, and no data stops a
-    run; look with `dpladder check`."""
+    run stops where fewer than half of nominal_size count as something, or fewer than a tenth are
+    outside the most frequent class. null: nothing is counted, and no data stops a run."""
 
     epsilon: Epsilon | None = None
-    """Epsilon of these counts alone, at the lineage's delta. Empty: the least at which a run with
-    none of its units stops but for once in a million. That is 1 % of the smallest total's mu^2 at
-    most. The plan says what the counts can tell. Example: 0.02"""
+    """Epsilon of these counts alone. Empty: the least at which a run with none of its units stops
+    but for once in a million. That is 1 % of mu^2 at most. Example: 0.02"""
 
 
 Where = Annotated[
@@ -330,15 +327,15 @@ class Dataset(Section):
         description=f"Where the records come from. One of: {' | '.join(FORMS)}",
     )
     columns: Annotated[tuple[Chosen, ...], OF_TABLES] = ()
-    """Columns of a table that are features, in this order. Each is a name, or a name with public
-    levels or range. Of jsonl, also which of id, user and split its lines have. Empty: all but
-    label, id, user, split and a pandas index. Example: [visits, {name: age, range: [0, 100]}]"""
+    """Columns that are features, in this order, by name, or with public levels or a range. Of
+    jsonl, also which of id, user and split its lines have. Empty: all but label, id, user, split
+    and a pandas index. Example: [visits, {name: age, range: [0, 100]}]"""
     crosses: Annotated[tuple[Cross, ...], NeutralAt(()), OF_TABLES] = ()
     """Pairs of columns with ranges or levels whose effects hang on each other, by public knowledge.
     Each adds the products of their hats or levels. Empty: none. Example: [[longitude, latitude]]"""
     label: Annotated[Words | tuple[Words, ...] | None, OF_COLUMNS] = None
-    """The column, or array, of each record's class. With labels: many also a list, a column for
-    each class, which then names the classes. Empty: label. Example: diagnosis"""
+    """The column, or array, of each record's class. With labels: many also a list of columns, which
+    names the classes. Empty: label. Example: diagnosis"""
     id: Annotated[str | None, Field(min_length=1), OF_COLUMNS] = None
     """The column of each record's own id. Empty: id, where there is one. Example: case"""
     user: Annotated[str | None, Field(min_length=1), OF_COLUMNS] = None
@@ -350,16 +347,15 @@ class Dataset(Section):
     """The classes in their order, or how many. Empty: those of a data set known by name, or of the
     list dataset.label. Example: [healthy, ill]"""
     majority: Annotated[Annotated[float, Field(gt=0, lt=1)] | None, OF_CLASSES] = None
-    """The largest class's share, known from elsewhere and never counted in the data. The report
-    compares accuracy with it. Empty: no comparison. Example: 0.9"""
+    """The largest class's share, known from elsewhere. The report compares accuracy with it. Empty:
+    no comparison. Example: 0.9"""
     rare: Annotated[Annotated[float, Field(gt=0, lt=1)] | None, OF_CLASSES] = None
-    """The share of the rarest class or finding, known from elsewhere and never counted in the data.
-    Few records of it then stop no run, and the plan says whether a test can see it. Empty: not
-    known. Example: 0.03"""
+    """The share of the rarest class or finding, known from elsewhere. Few records of it then stop
+    no run, and the plan says whether a test can see it. Empty: not known. Example: 0.03"""
     labels: Count | Literal["many", "number"] = 1
-    """Largest number of classes of a record. Above 1 (learner dp_ls) a label is a list, or names
-    between bars: cat|dog. A prediction is right if it names one of them. many (multi-label): any
-    number of findings, or none, each told by itself. number: dataset.target sets it."""
+    """Largest number of classes of a record. Above 1 (learner dp_ls) a label is a list, or cat|dog,
+    and a prediction is right if it names one. many (multi-label): any number of findings, or none,
+    each told by itself. number: dataset.target sets it."""
     unknown: Annotated[Counted, OF_FINDINGS] = "ignore"
     """What a finding of -1 (uncertain) or blank counts as. ignore: left out for
     this record. 0: absent. 1: present."""
@@ -367,13 +363,13 @@ class Dataset(Section):
     """What a blank finding counts as; blank often means not mentioned. Empty: as
     unknown. Example: 0"""
     version: Annotated[int | None, NeutralAt(None)] = None
-    """The number of this version of the data. Data that changed gets another number and is asked
-    anew, at its price. Under the same number releases are restored, and units that came later count
-    as nothing. Experiments of one lineage with different sources need a number each. Empty: no
-    number, for data that never changed. Example: 2"""
+    """The number of this version of the data. Changed data gets another number and is asked anew,
+    at its price. Under the same number releases are restored, and units that came later count as
+    nothing. Experiments of one lineage with different sources need a number each. Empty: no number,
+    for data that never changed. Example: 2"""
     links: Annotated[Links, OF_FOLDERS] = "none"
-    """Which links in a folder are followed. none: none, and a file that is a link counts as
-    nothing. inside: those that lead to files and folders of the source itself."""
+    """Which links in a folder are followed. none: a file that is a link counts as nothing. inside:
+    those within the source."""
     declared_public: bool = False
     """Whether nobody in the data needs protection. true: required by mode: research."""
     spans: Annotated[bool, OF_SPANS] = False
@@ -388,22 +384,22 @@ class Dataset(Section):
     unit: Unit = Field(default_factory=Unit)
     split: Split = Field(default_factory=Split)
     public_test: Where | None = None
-    """Another source, declared public, to evaluate on for free. Empty: the private test part.
-    Example: folder:public/test"""
+    """Another source, declared public, to test on for free. Empty: the private test part. Example:
+    folder:public/test"""
     public_validation: Where | None = None
     """Another source, declared public, to score trials on for free. Empty: private records score
     them. Example: folder:public/validation"""
     public_sample: Where | None = None
-    """A few hundred records of the same kind, declared public. Their mean centres the features.
-    With learner.init: public their labels train the first head, and with learner.public they guide
-    each step. Empty: none. Example: folder:public/sample"""
+    """A few hundred records of the same kind, declared public. Their mean centres the features;
+    labelled ones train the first head (learner.init: public) or guide each step (learner.public).
+    Empty: none. Example: folder:public/sample"""
     public_unlabelled: Annotated[Where | None, OF_CLASSES] = None
-    """Many records of the same kind, declared public; their labels are not read. The final head
-    labels them, and a student that learns those labels is released beside it, for free. Empty:
-    none. Example: folder:public/unlabelled"""
+    """Many records of the same kind, declared public, without labels. The final head labels them,
+    and a student that learns those labels is released beside it, for free. Empty: none. Example:
+    folder:public/unlabelled"""
     public_size: Annotated[Count | None, OF_SAMPLE] = None
-    """About how many records public_sample has, for the plan alone. The plan then says how much of
-    a step is theirs, and whether trials pay beside them. Empty: not known. Example: 200"""
+    """About how many records public_sample has. The plan then says how much of a step is theirs,
+    and whether trials pay. Empty: not known. Example: 200"""
 
     def _problems(self) -> Iterator[str]:
         if isinstance(self.classes, tuple) and (

@@ -178,7 +178,11 @@ def _rows(model: type[BaseModel], prefix: str) -> Iterator[DescribedKey | str]:
 
 
 def _described(key: str, allowed: str, field: FieldInfo) -> DescribedKey:
-    return DescribedKey(key, allowed, _default(field), " ".join((field.description or "").split()))
+    default, text = _default(field), " ".join((field.description or "").split())
+    # that a key may be empty is said once where that is its default
+    return DescribedKey(
+        key, allowed.removesuffix(" or empty") if default == "empty" else allowed, default, text
+    )
 
 
 def _alternatives(key: str, sections: Sequence[type[BaseModel]]) -> Iterator[DescribedKey | str]:

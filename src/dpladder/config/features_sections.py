@@ -57,14 +57,12 @@ class Features(Section):
     timm saves one. Texts: minilm (all-MiniLM-L6-v2), or hf:<name or folder> for an encoder of
     transformers. none: the source holds features. efficientnet_lite0, 1 and 2 come bundled."""
     weights: Annotated[str, Field(min_length=1), OF_NETWORKS] = "bundled"
-    """The network's weights. bundled, or pretrained (also for hf: and hf-hub:). random: drawn by
-    public seed 0, to train from scratch. Or a checkpoint's path, to .safetensors, .pth, .pt or
-    .bin."""
+    """The network's weights: bundled, pretrained (also for hf: and hf-hub:), or random (public seed
+    0, to train from scratch). Or a checkpoint's path, to .safetensors, .pth, .pt or .bin."""
     image_size: Annotated[PixelsPerSide | None, OF_IMAGES] = None
     """Pixels per side that the network sees. Empty: the model's own. Example: 224"""
     largest_image: Annotated[int, Field(ge=64, le=2**32), OF_IMAGES] = LARGEST_IMAGE
-    """Pixels of an image before it is scaled, at most. A larger one counts as nothing, for one file
-    could fill a job's memory."""
+    """Pixels of an image before it is scaled, at most. A larger one counts as nothing."""
     tokens: Annotated[int, Field(ge=4, le=8192), OF_TEXTS] = 64
     """Tokens of a text that the network sees. A longer text is cut, a shorter one is filled up."""
     pooling: Annotated[Pooling, OF_TEXTS] = "mean"
@@ -75,13 +73,13 @@ class Features(Section):
     do not."""
     layers: Annotated[Layers, OF_NETWORKS, OF_POOLED] = "auto"
     """Depths of the network whose pooled outputs are laid side by side, each scaled to one length.
-    auto, images: the last three stages, or the last output where n0*mu is below 100. auto, texts:
-    the word embeddings and the last layer. last: the network's own pooled output. Or a list of
-    names, such as [blocks.4, last]."""
+    auto: of images the last three stages, or the last output where n0*mu is below 100. Of texts:
+    the word embeddings and the last layer. last: the network's own pooled output. Or names, such as
+    [blocks.4, last]."""
     until: Annotated[str | None, Field(min_length=1), OF_NETWORKS] = None
-    """The last layer that stays frozen, for learners that train the network. Its outputs are kept
-    and trained on as they are. input: decoded pixels or tokens, to
-    train from the first layer on. Empty: nothing of the network is trained. Example: blocks.5"""
+    """The last layer that stays frozen, for learners that train the network. input: decoded pixels
+    or tokens, to train from the first layer on. Empty: nothing of the network is trained. Example:
+    blocks.5"""
     normalize: Annotated[bool, OF_POOLED] = False
     """Whether every record is scaled to unit length."""
     dtype: Literal["float16", "float32"] = "float16"
@@ -93,7 +91,7 @@ class Features(Section):
     centre: Annotated[Literal["auto", "public", "network", "noised", "none"], OF_POOLED] = "auto"
     """Whose mean is taken away. public: that of dataset.public_sample. network: the network's own,
     by its last norm. noised: the data's, at features.mean or a price that the plan chooses. auto:
-    the best that is free, else noised where that pays. none: nobody's."""
+    the best that is free, else noised where that pays."""
     mean: Annotated[Mean | None, OF_POOLED] = None
     length: Annotated[Length, OF_POOLED] = 32.0
     """The public length that every record is scaled to after centring. as_is: records keep theirs.
@@ -103,14 +101,13 @@ class Features(Section):
     EfficientNet-Lite0 on images. Columns of dataset.target are cut to 1, where this is left
     out."""
     constant: Annotated[Fraction, OF_POOLED] = 0.2
-    """Share of a centred record's length that a constant feature takes. The mean had served as a
-    bias."""
+    """Share of a centred record's length that a constant feature takes."""
 
     curves: Annotated[
         Pieces | Literal["auto"], NeutralAt(0), NeutralAt("auto"), OF_TABLES_ALONE
     ] = "auto"
-    """In how many equal pieces the range of each column of numbers falls. Between them its line may
-    bend (dataset.columns). 0: lines. auto: the number that n0*mu can pay for."""
+    """In how many equal pieces the range of each column of numbers falls, between which its line
+    may bend. 0: lines. auto: the number that n0*mu can pay for."""
 
     @property
     def stored(self) -> str:

@@ -283,7 +283,7 @@ class Descending(HeadTraining):
     look: Look = 0.05
     sampling_rate: SamplingRate = 1.0
     average: Literal["none", "ema", "swa"] = "none"
-    """Which iterate is released: the last, or an average of released ones."""
+    """Which iterate is released: the last, or an average."""
     free_step: bool = False
     """Whether one last step is taken along the last direction. It is free post-processing."""
 
@@ -345,14 +345,13 @@ class Lora(Section):
     """Patterns of names of linear and convolution layers (GPT-2's c_attn, c_fc and c_proj too). *:
     all of them."""
     freeze: Literal["down", "none"] = "down"
-    """Which factor stays as it is drawn from a public seed. down: up alone is trained, so that
-    noise is added to one factor and not multiplied by that of the other (Sun et al. 2024,
-    FFA-LoRA). none: both are trained."""
+    """Which factor stays as a public seed draws it. down: up alone is trained, so no noise
+    multiplies noise (Sun et al. 2024, FFA-LoRA). none: both are trained."""
 
 
 class Head(Section):
-    """A private head on what the public network puts out, released once: every training of the
-    network with equal keys starts from it."""
+    """A private head, released once: every training of the network with equal keys starts from
+    it."""
 
     epsilon: Epsilon
     """Epsilon of the head alone, at the lineage's delta. Example: 0.5"""
@@ -408,10 +407,9 @@ class SharedCovariance(Section):
 
 class SharedSums(SharedCovariance):
     """Noised sums, released once and shared by every training with equal keys: the covariance, or
-    all that DP-LS asks for. Of all sums trials are free solutions at other alpha and lambda, and
-    pay for their scores alone. The final training makes the same sums more exact with what its
-    total leaves. The file holds 2 d^2 bytes for the covariance. With sums: all it has as many for
-    each class: 0.33 GB at 1,280 features and 100 classes."""
+    all that DP-LS asks for. Trials on all sums pay for their scores alone, and the final training
+    makes them more exact. The file holds 2 d^2 bytes for the covariance, with sums: all as many for
+    each class."""
 
     sums: SumsShared = "covariance"  # type: ignore[assignment]
     """Which sums are shared."""

@@ -64,7 +64,7 @@ class Privacy(Section):
     share: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] | None = None
     """Share of delta for what is only nearly Gaussian: trainings on samples, some searches. Fixed
     for life. A final training on samples is booked at a tenth of it. Empty: 0.3 where an experiment
-    samples, 0.1 where it searches so, else nothing. Example: 0.1"""
+    samples, 0.1 for such a search, else nothing. Example: 0.1"""
     lifetime: Lifetime | None = None
     """The lineage's limit for life. Empty: no lifetime guarantee is stated. Example: {epsilon:
     8.0}"""
@@ -110,8 +110,7 @@ class Consent(Section):
     """A price up to which edits may pay again. Whatever is paid uses it up."""
 
     up_to: Epsilon
-    """Epsilon that the lineage may ever have spent once an edit is paid for, at most. Example:
-    1.1"""
+    """Epsilon that the lineage may ever have spent, edits included, at most. Example: 1.1"""
 
 
 class Config(Section):
@@ -121,13 +120,12 @@ class Config(Section):
     """What a run is for. release: secret noise, ledger and limits. research: public data only, and
     no release."""
     task: Literal["classification", "regression", "language_model"] = "classification"
-    """What is learnt. classification: the classes of records. regression: a number of each;
-    dataset.target sets it. language_model: to write texts like the records, by a learner that
-    trains the network, such as dp_finetune."""
+    """What is learnt: classes, a number of each record (dataset.target sets it), or to write texts
+    like the records. The last needs a learner that trains the network, such as dp_finetune."""
     respend: bool | tuple[Name, ...] | Consent = False
     """Which edits of the config may pay again for what was released. {up_to: 1.1}: any, until the
-    lineage has spent an epsilon of 1.1 in all. true: any, for as long as it stands here. A list:
-    those of the mechanisms, rules or experiments in it. Example: [dp_gd]"""
+    lineage has spent an epsilon of 1.1 in all. true: any. A list: those of its mechanisms, rules or
+    experiments. Example: [dp_gd]"""
     dataset: Dataset
     features: Features = Field(default_factory=Features)
     privacy: Privacy

@@ -47,9 +47,9 @@ class Search(Section):
     prior: Annotated[Literal["lognormal", "none", "monotone", "proportional"], OF_LADDER] = (
         "lognormal"
     )
-    """What is known before a rung. lognormal: where the best kappa lies on public data. none:
-    nothing. monotone: the r of the rung below is the lower end. proportional: that r, scaled with
-    epsilon, is the centre."""
+    """What is known before a rung. lognormal: where the best kappa lies on public data. monotone:
+    the r of the rung below is the lower end. proportional: that r, scaled with epsilon, is the
+    centre."""
     expected: tuple[Positive, Annotated[float, Field(gt=1, allow_inf_nan=False)]] | None = None
     """The lognormal prior's median, and the factor that is one deviation. Empty: the learner's own,
     fitted on public data. Example: [1.6, 2]"""
@@ -63,8 +63,7 @@ class Search(Section):
 
 
 class Select(Section):
-    """How a rung's best trial is chosen. Nothing about a trial's quality is free on private
-    data."""
+    """How a rung's best trial is chosen."""
 
     by: Annotated[Literal["noisy_count", "public"], OF_LADDER] = "noisy_count"
     """How trials are scored. noisy_count: by a noised count of correct predictions. public: on
@@ -85,8 +84,8 @@ class Sweep(Section):
     search: Search = Field(default_factory=Search)
     select: Select = Field(default_factory=Select)
     together: bool = True
-    """How trials run. true: a rung is one job, and its trials share a process and a pass over the
-    features. false: one job per trial, for a cluster."""
+    """How trials run. true: a rung is one job, and its trials share a pass over the features.
+    false: one job per trial, for a cluster."""
 
     @property
     def ladder(self) -> tuple[Rung, ...]:
@@ -106,14 +105,13 @@ class Fit(Section):
     """What r grows along from the rungs to the total. kappa: it stays as it is. epsilon: the
     paper's. mu: Gaussian DP's."""
     using: Literal["best", "pooled"] = "pooled"
-    """Which scores are fitted. pooled: every trial's released score, in one response surface. best:
-    each rung's best trial alone (the paper)."""
+    """Which scores are fitted: every trial's, in one response surface, or each rung's best alone
+    (the paper)."""
 
 
 class Calibrate(Section):
-    """A map that puts released probabilities right: slope and intercept of the final model's
-    margins, by one noised histogram of the training part's. null: none is bought, and the slope
-    follows from a public law alone."""
+    """A map that puts released probabilities right, by one noised histogram of the training part's
+    margins. null: none is bought, and the slope follows from a public law alone."""
 
     share: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] | None = None
     """Share of the final training's mu squared that buys it. Empty: what pays on public data, 0.01
@@ -129,8 +127,8 @@ class Final(Section):
     """Several totals that share one sweep. Empty: privacy.epsilon alone. Example: [0.5, 1, 2]"""
     calibrate: Annotated[Calibrate | None, NeutralAt(None)] = Field(default_factory=Calibrate)
     without_noise: Annotated[bool, IN_RESEARCH, OF_CLASSES, OF_POOLED] = False
-    """Whether to train once more with a millionth of the noise. It is shown as epsilon = infinity.
-    It takes up to eight times the steps of sweep.search, protects nobody and is no release."""
+    """Whether to train once more with a millionth of the noise, shown as epsilon = infinity. It
+    takes up to eight times the steps of sweep.search, protects nobody and is no release."""
 
     def _problems(self) -> Iterator[str]:
         if len(set(self.targets)) != len(self.targets):

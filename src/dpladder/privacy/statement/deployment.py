@@ -10,8 +10,7 @@ from dpladder.section import Section, Words
 
 
 class Deployment(Section):
-    """What only people know of what is published, for the statement and for `dpladder register`.
-    Nothing is computed from it."""
+    """What only people know of what is published, for the statement and `dpladder register`."""
 
     name: Words
     """What the published model is called. Example: Chest findings, hospital A"""
