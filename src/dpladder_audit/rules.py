@@ -312,6 +312,11 @@ def evaluation_of_decisions(scenes: SceneFolder, kind: Kind) -> Mechanism:
     return _evaluation(scenes, kind, "decision")
 
 
+def evaluation_of_decisions_on_findings(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    """Right and wrong of each finding by who acts at a threshold."""
+    return _evaluation(scenes, kind, "decision", FINDINGS)
+
+
 def evaluation_by_group(scenes: SceneFolder, kind: Kind) -> Mechanism:
     """Right and wrong answers by the record's declared group."""
     return _evaluation(scenes, kind, "groups", grouped={"column": "place", "names": ["a", "b"]})
@@ -438,7 +443,8 @@ def _evaluation(
         suffix += " of a group"
     # A share is whole only where probabilities are 0 or 1, which no canary makes them; nor does one
     # make the model say a number at one end exactly, from which it could be replaced.
-    tight = "calibration" not in measures and (not findings or "auc" in measures)
+    whole = not findings or not {"auc", "decision"}.isdisjoint(measures)
+    tight = "calibration" not in measures and whole
     tight = tight and not (numbers and kind == "replace_one")
     pairs = neighbours(base, canaries, kind)
     return rule.mechanism(f"rule {which}{suffix} {kind}", scale, pairs, tight, effort=0.8)
@@ -460,6 +466,7 @@ ATTACKED: dict[str, tuple[Attack, ...]] = {
         evaluation_of_findings,
         evaluation_of_findings_by_group,
         evaluation_of_decisions,
+        evaluation_of_decisions_on_findings,
         evaluation_by_group,
         evaluation_of_confidence,
         evaluation_of_confidence_in_findings,

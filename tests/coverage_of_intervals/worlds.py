@@ -24,6 +24,7 @@ from dpladder.learn.counts import sum_of
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
 from dpladder.learn.measures import tables
+from dpladder.learn.measures.figures import DECISIONS
 from dpladder.learn.measures.tables import MeasuredModel
 from dpladder.learn.measures.tested import CountTable, GroupNames, Tested
 from dpladder.learn.scorers import ClassScorer, FindingScorer, LossScorer, NumberScorer
@@ -236,17 +237,26 @@ def findings(measure: str = "auc") -> World:
             f"{name}: auc": roc_auc_score(has, logits[:, place]),
             f"{name}: accuracy": (has == said).mean(),
         }
+        acts = logits[:, place] >= logit(0.2)
+        true |= {
+            f"{name}: sensitivity_at_threshold": acts[has].mean(),
+            f"{name}: specificity_at_threshold": (~acts)[~has].mean(),
+            f"{name}: positive_predictive_value_at_threshold": has[acts].mean(),
+            f"{name}: negative_predictive_value_at_threshold": (~has)[~acts].mean(),
+        }
     for figure in ("sensitivity", "specificity", "balanced", "f1", "auc"):
         true[figure] = float(np.mean([true[f"{name}: {figure}"] for name in "abc"]))
-    if measure == "auc":
+    for one in DECISIONS:
+        true[one.name] = float(np.mean([true[f"{name}: {one.name}"] for name in "abc"]))
+    if measure != "accuracy":
         true["score"] = (present == (logits > 0)).mean()
     else:
         true = {"score": 1.0 - ((expit(logits) - present) ** 2).mean()}
-    wide = dict.fromkeys(
-        ("score", "sensitivity", "specificity", "balanced", "f1", "auc"), ONE_FINDING
-    )
+    means = ("score", "sensitivity", "specificity", "balanced", "f1", "auc")
+    wide = dict.fromkeys((*means, *(one.name for one in DECISIONS)), ONE_FINDING)
     everybody = Data(logits, labels)
-    name = "findings" if measure == "auc" else "probabilities of findings"
+    model = replace(model, threshold=0.2)
+    name = f"{'probabilities' if measure == 'accuracy' else measure} of findings"
     return World(name, (measure,), model, everybody, 3000, 4.0, lambda _: true, wide)
 
 
@@ -321,6 +331,7 @@ def worlds() -> tuple[World, ...]:
         digits(),
         hospitals(),
         findings(),
+        findings("decision"),
         findings("accuracy"),
         numbers(("rmse",)),
         numbers(("mae", "r2")),

@@ -142,6 +142,7 @@ def test_a_decision_without_noise_is_what_who_acts_at_the_threshold_gets(finding
         numbers = labels.tolist()
     released = tables.exact(("decision",), replace(model, threshold=0.2), records(numbers))
     told = tables.figures_of_counts(released)
+    assert released.threshold == told.threshold == 0.2
     acts, has = scores >= math.log(0.2 / 0.8), labels == 1
     truth = {
         "sensitivity": acts[has].mean(),

@@ -260,7 +260,7 @@ def test_the_ladder_shows_every_trial_where_it_belongs_and_rings_the_best(one, t
 
 @pytest.mark.ci
 def test_the_ladder_says_what_the_fit_did(tmp_path):
-    fallen = words(drawn(plot_ladder, DOCUMENTS["one trial"], tmp_path))
+    fallen = " ".join(words(drawn(plot_ladder, DOCUMENTS["one trial"], tmp_path)))
     assert (
         "main: r proportional to epsilon (too few distinct values of epsilon for a line)" in fallen
     )
@@ -289,8 +289,8 @@ def test_the_final_training_takes_what_the_search_leaves(tmp_path):
     finals = np.array(widths(svg, COLOURS["final training"])) / whole(svg)
     searches = [target["search_share"] for target in several["targets"]]
     assert finals == pytest.approx([1 - share for share in searches], abs=1e-4)
-    assert [f"100.0%, search {share:.1%}" for share in searches] == [
-        w for w in words(svg) if "search" in w
+    assert [f"100.0%, {share:.1%} before training" for share in searches] == [
+        w for w in words(svg) if "before" in w
     ]
 
 
@@ -518,3 +518,21 @@ def test_of_many_columns_those_are_drawn_that_move_predictions_most(tmp_path):
         lambda one, path: draw_effects(one, "", path), Effects(("y",), "kg", each), tmp_path
     )
     assert {text for text in words(svg) if text.startswith("c")} == {f"c{k}" for k in range(24)}
+
+
+def test_no_panel_is_empty(tmp_path):
+    """A row that was not full had panels of nothing, from 0 to 1."""
+    each = tuple(dataclasses.replace(CURVE, columns=(f"c{place}",)) for place in range(5))
+    svg = drawn(
+        lambda one, path: draw_effects(one, "", path), Effects(("y",), "kg", each), tmp_path
+    )
+    assert len([one for one in svg.iter(f"{SVG}g") if one.get("id", "").startswith("axes_")]) == 5
+
+
+def test_a_test_of_too_few_records_has_no_mark(tmp_path):
+    one = further(summary(totals=TOTALS))
+    for target in one["targets"]:
+        target["also"][0]["test"] |= {"accuracy_interval": [0.0, 1.0]}
+    name = one["targets"][0]["also"][0]["name"]
+    assert name in words(drawn(plot_shift, further(summary(totals=TOTALS)), tmp_path))
+    assert name not in words(drawn(plot_shift, one, tmp_path))

@@ -401,7 +401,7 @@ def test_a_model_is_known_by_one_figure_which_is_called_what_it_is():
     number = {"range": (0.0, 1e6), "unit": "days", "figures": {"rmse": error}}
     for changes, words in (
         ({"brier": True}, "1 − Brier score "),
-        ({"perplexity": loss}, "perplexity 8.50 (95 % interval 7.50 to 9.50)"),
+        ({"perplexity": loss}, "perplexity 8.50 (95 % interval 7.50 to 9.50, over noise alone)"),
         (number, "RMSE 65,900 days (95 % interval 60,600 to 71,200)"),
         ({}, "test accuracy "),
     ):

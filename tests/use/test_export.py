@@ -375,7 +375,7 @@ def test_a_model_planned_after_other_releases_is_headed_by_the_figure_with_them(
         in told
     )
     assert f"If it was chosen among several of its lineage: epsilon = {figure}." in told
-    assert f"The search took {price.search_share:.1%} of the budget" in told
+    assert f"Before the training {price.search_share:.1%} of the budget was spent" in told
     for text in (told, page(statement)):
         assert "Releases of later: by x.y of another package (" in text
 

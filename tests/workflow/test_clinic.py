@@ -145,6 +145,8 @@ def test_the_page_of_clinics_holds_what_it_promises(
     papers = [path.read_text("utf-8") for path in Path("register").iterdir()]
     assert len(papers) == 4
     assert any(config["deployment"]["use"] in paper for paper in papers)
+    headline = json.loads(Path("results/main/summary.json").read_text())["targets"][0]["headline"]
+    assert sum(headline in " ".join(paper.split()) for paper in papers) == 2
 
     public = [*Path("results").rglob("*"), *Path("logs").rglob("*"), *Path("register").rglob("*")]
     texts = [path for path in public if path.suffix in (".json", ".md", ".html", ".log", ".yaml")]

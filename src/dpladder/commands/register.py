@@ -6,11 +6,17 @@ Nothing is looked up and nobody is contacted: files are written for people to co
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from dpladder.commands.output import checked_statement
 from dpladder.errors import BadInput, Refused
-from dpladder.privacy.statement.check import parse_statement
+from dpladder.privacy.statement.check import (
+    parse_statement,
+    place_in,
+    root_of,
+    vouched_by_report,
+)
 from dpladder.privacy.statement.deployment import Deployment
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.facts import LineageFacts, lineage_facts
@@ -44,7 +50,8 @@ def register(results: Path, folder: Path) -> None:
     """
     statement = parse_statement(checked_statement(results, "Nothing was written."))
     deployment = _load_deployment(statement)
-    facts = facts_of(_lineage(statement), deployment)
+    lineage = _lineage(statement)
+    facts = facts_of(lineage, deployment, dict(_scores(lineage, results)))
     files = {
         file_name(deployment, facts["published"]): entry_as_yaml(entry(facts)),
         HAZARDS: document("hazards.md.jinja", facts),
@@ -62,6 +69,22 @@ def register(results: Path, folder: Path) -> None:
             print(f"kept {path}, which may hold your answers; move it away to have it anew")
         else:
             print(f"wrote {path}")
+
+
+def _scores(lineage: LineageFacts, results: Path) -> Iterator[tuple[str, str]]:
+    """How good each final model is, by its path: of summaries that the report's record vouches
+    for, which was checked with the statement."""
+    from dpladder.report.summary import read_summary
+
+    vouched = vouched_by_report(results)
+    for path, model in lineage.stated.artifacts.items():
+        summary = f"{root_of(lineage.statement)}/{model.experiment}/summary.json"
+        targets = read_summary(place_in(results, summary)).targets if summary in vouched else ()
+        yield from (
+            (path, str(one.test.headline))
+            for one in targets
+            if one.target_epsilon == model.target_epsilon
+        )
 
 
 def _load_deployment(statement: SealedStatement) -> Deployment:

@@ -31,6 +31,7 @@ from dpladder.learn.trainings import scorer_of
 from dpladder.plan.reads import EvaluateAlso, EvaluateTest
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Meter
+from dpladder.privacy.statement.documents import TEST_SCORE
 from dpladder.public_files import file_digest
 
 
@@ -137,7 +138,7 @@ def release_of(task: Task[EvaluateTest]) -> Release:
     reservation, test = find_reservation(task), _test_of(task)
     model, groups = _model(task, test.constants)
     wanted = tables.tables_of(task.reads.measures, model)
-    prices = tables.prices_of(wanted, reservation.mu("test score"))
+    prices = tables.prices_of(wanted, reservation.mu(TEST_SCORE))
     queries = [table.query(model, mu) for table, mu in zip(wanted, prices, strict=True)]
     draws = [query.draw(model.constants) for query in queries]
 
@@ -150,7 +151,13 @@ def release_of(task: Task[EvaluateTest]) -> Release:
         cells = {holds: CountTable(noised.tolist(), sd) for holds, (noised, sd) in bought.items()}
         write_json(folder / "metrics.json", asdict(tables.released(model, cells)))
 
-    spends = reservation.actual_spends("test score", [query.events() for query in queries])
+    spends = reservation.actual_spends(TEST_SCORE, [query.events() for query in queries])
+    if len(wanted) > 1:
+        names = (table.holds.replace("_", " ") for table in wanted)
+        spends = [
+            replace(spend, label=f"{TEST_SCORE}, {name}")
+            for spend, name in zip(spends, names, strict=True)
+        ]
     inputs = {**test.inputs("test"), "weights": file_digest(Path(task.input["weights"]))}
     return single(task, reservation, spends, draws, inputs, ("metrics",), produce)
 

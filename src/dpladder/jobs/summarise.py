@@ -242,6 +242,9 @@ def _target(
     weights_found, facts = weights.load(Path(final))
     test = replace(read_test(metrics), unit=reads.target_unit or "")
     sums = effects_of(weights_found, facts)
+    effects = None if sums is None else sums.effects()
+    if effects and reads.target_unit:
+        effects = replace(effects, unit=reads.target_unit)
     choice = {name: facts[name] for name in ("eta", "ridge", "alpha", "steps") if name in facts}
     return FinalFound(
         **choice,
@@ -265,5 +268,5 @@ def _target(
         distance=distance(reads.learner, weights_found) if reads.mode == "research" else None,
         also=also,
         headline=str(test.headline),
-        effects=None if sums is None else sums.effects(),
+        effects=effects,
     )

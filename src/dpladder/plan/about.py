@@ -50,7 +50,7 @@ def _task(config: Config) -> str:
         return "writes texts"
     if config.dataset.target is not None:
         column, (least, largest) = config.dataset.target.column, config.dataset.target.range
-        return f"predicts {column or 'a number'}, from {least:g} to {largest:g}"
+        return f"predicts {column or 'a number'}, from {least:,g} to {largest:,g}"
     does = (
         "tells {} findings, each by itself"
         if config.dataset.labels == MANY

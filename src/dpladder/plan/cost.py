@@ -38,7 +38,7 @@ from dpladder.privacy.accounting.events import (
     partition_version,
 )
 from dpladder.privacy.accounting.selection import largest
-from dpladder.privacy.statement.documents import FINALS
+from dpladder.privacy.statement.documents import FINALS, TEST_SCORE
 from dpladder.search.cost import price
 
 TRAIN, TEST = "train", "test"
@@ -251,7 +251,7 @@ def final_costs(
             mu = _mu_of_further_test(config, test) or _test_mu(
                 config, target, other_spends, final in spends
             )
-            spends[test] = (_spend(config, TEST, mu, "test score"),)
+            spends[test] = (_spend(config, TEST, mu, TEST_SCORE),)
     if final not in spends:
         mu = _final_mu(config, target, [*before, *flatten_spends(spends)])
         spends[final] = tuple(_final_spends(config, mu))

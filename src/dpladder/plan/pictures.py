@@ -177,11 +177,12 @@ def _modelled(project: Project, _: str) -> Names | None:
 
 
 def _frontier(project: Project, _: str) -> Names | None:
-    """A point alone says nothing."""
+    """Two models of one experiment say no more than their two rows."""
     models = sum(
         len(config.totals) + config.final.without_noise for config in project.experiments.values()
     )
-    return tuple(project.experiments) if models > 1 else None
+    experiments = tuple(project.experiments)
+    return experiments if models > 2 or len(experiments) > 1 else None
 
 
 def _cells(project: Project, _: str) -> Names | None:
@@ -207,7 +208,8 @@ OF_EXPERIMENT = (
         on_page=False,
     ),
     _figure("shift", "How good it is", _if_shifted),
-    Kind("shift", "tables/shift.md", "", _if_shifted, "tables:shift_table"),
+    Kind("shift", "", "How good it is", _if_shifted, "tables:shift_table"),
+    Kind("shift", "tables/shift.md", "", _if_shifted, "tables:shift_table", on_page=False),
     _figure("reliability", "How good it is", _calibrated),
     _figure("curves", "What moves a prediction", _additive),
     _figure("ladder", "How it was tuned", _if_trials),

@@ -17,6 +17,7 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.rounding import percent, round_up_short
 from dpladder.privacy.statement.build import lines_of_model
 from dpladder.privacy.statement.documents import Cost, StatedSpend, Statement
+from dpladder.privacy.statement.facts import BOUGHT
 from dpladder.report.style import (
     BLUE,
     GREEN,
@@ -31,10 +32,8 @@ from dpladder.report.style import (
     percent_axis,
     say,
 )
-from dpladder.report.tables import BOUGHT
 
 EVERY_PART = "all"
-SEARCH = ("rung", "trial")  # how the names of what the search costs begin
 COLOURS = {
     "units by class": "#B0C4DE",
     "feature mean": SKY,
@@ -59,10 +58,12 @@ class Bar:
         label: which model and parts, or which lineage for life.
         shares: by the names of `COLOURS`, or `rung <number>`. Where their sum passes 1, the axis
             goes on.
+        before: of what a model bears in training, the share that was spent before it.
     """
 
     label: str
     shares: dict[str, float]
+    before: float | None = None
 
 
 def plot_budget(statement: Statement, path: Path) -> None:
@@ -79,19 +80,18 @@ def plot_budget(statement: Statement, path: Path) -> None:
         {name for bar in bars for name, share in bar.shares.items() if share}, key=_order
     )
     colours = _colours(names)
-    with canvas(path, height=1.4 + 0.42 * len(bars)) as figure:
+    with canvas(path, height=1.4 + 0.62 * len(bars)) as figure:
         axes = figure.subplots()
         for place, bar in enumerate(bars):
             _draw(axes, place, bar, colours)
-        axes.set_yticks(range(len(bars)), [bar.label for bar in bars])
-        axes.set_ylim(len(bars) - 0.4, -0.6)
+        axes.set_yticks([])
+        axes.set_ylim(len(bars) - 0.6, -0.8)
         axes.set_xlim(0, max(1.0, *(sum(bar.shares.values()) for bar in bars)))
         axes.set_xlabel("share of the budget, in μ²")
-        axes.tick_params(left=False)
         axes.spines["left"].set_visible(False)
         percent_axis(axes.xaxis)
         handles = [Patch(color=colour, label=name) for name, colour in colours.items()]
-        figure.legend(handles=handles, loc="outside upper center", ncols=4)
+        figure.legend(handles=handles, loc="outside upper center", ncols=3, fontsize=9)
 
 
 def _bars(statement: Statement, lineage: str) -> Iterator[Bar]:
@@ -109,7 +109,8 @@ def _bars(statement: Statement, lineage: str) -> Iterator[Bar]:
                 if {EVERY_PART, *parts} & set(line.partition.split(",")):
                     shares[_name(line)] += _mu(line, delta) ** 2 / budget
             whose = f"{artifact.experiment}, ε = {round_up_short(artifact.target_epsilon)}"
-            yield Bar(f"{whose}: {' + '.join(parts) or 'all data'}", dict(shares))
+            before = artifact.search_share if "train" in parts else None
+            yield Bar(f"{whose}: {' + '.join(parts) or 'all data'}", dict(shares), before)
     if dataset.lifetime_epsilon is not None:
         # what other tools booked on the lineage uses up the same limit
         limit = gdp.mu_from_epsilon(dataset.lifetime_epsilon, delta) ** 2
@@ -163,18 +164,16 @@ def _colours(names: Sequence[str]) -> dict[str, str]:
 
 def _draw(axes: Axes, place: int, bar: Bar, colours: Mapping[str, str]) -> None:
     """One bar from left to right in the order of the legend, on a pale one that is the whole
-    budget. The note behind it says what was spent, and how much of that the search took."""
-    axes.barh(place, 1.0, height=0.7, color=PALE)
+    budget. Above it stands what was spent, and how much of that before the training."""
+    axes.barh(place, 1.0, height=0.45, color=PALE)
     left = 0.0
     for name, colour in colours.items():
         width = bar.shares.get(name, 0.0)
         if width:
             gid = f"bar-{place}-{name}"
-            axes.barh(place, width, 0.7, left, gid=gid, color=colour, ec="white", lw=0.5)
+            axes.barh(place, width, 0.45, left, gid=gid, color=colour, ec="white", lw=0.5)
             say(axes, gid, f"{bar.label}: {name} {percent(width)}")
             left += width
-    search = sum(width for name, width in bar.shares.items() if name.startswith(SEARCH))
-    note = f"{percent(left)}{f', search {percent(search)}' if search else ''}"
-    axes.annotate(
-        note, (max(left, 1.0), place), (4, 0), textcoords="offset points", va="center", fontsize=9
-    )
+    note = f"{percent(left)}{f', {percent(bar.before)} before training' if bar.before else ''}"
+    for x, text, side in ((0.0, bar.label, "left"), (max(left, 1.0), note, "right")):
+        axes.annotate(text, (x, place - 0.3), ha=side, va="bottom", fontsize=9)

@@ -16,7 +16,7 @@ from dpladder.report.style import BLUE, CYCLE, GREY, INK, canvas, say
 from dpladder.report.summary import Summary
 from dpladder.report.tables import short_number
 
-MOST, BESIDE = 24, 4  # panels in a figure, and in a row
+MOST, BESIDE = 24, 3  # panels in a figure, and in a row
 LONGEST = 14  # letters of a level on an axis
 LINES = 5  # classes with a curve each; of more, the first ones
 
@@ -46,18 +46,19 @@ def draw_effects(effects: Effects, title: str, path: Path) -> None:
     rows = math.ceil(len(each) / BESIDE)
     what = " or ".join(effects.of[:2]) if len(effects.of) < 3 else "each class"
     with canvas(path, height=1.0 + 2.0 * rows) as figure:
-        grid = figure.subplots(rows, BESIDE, squeeze=False).flat
+        grid = [*figure.subplots(rows, BESIDE, squeeze=False).flat]
         largest = max(abs(one) for effect in each for row in effect.values for one in row)
-        for axes, effect in zip(grid, each, strict=False):
-            axes.set_title(_short(" x ".join(effect.columns), 24), fontsize=9)
-            axes.tick_params(labelsize=8)
+        for place, (axes, effect) in enumerate(zip(grid, each, strict=False)):
+            axes.set_title(_short(" x ".join(effect.columns), 20), fontsize=9.5)
+            axes.tick_params(labelsize=9)
             if len(effect.columns) == 2:
                 _draw_map(axes, effect, largest)
             else:
+                axes.tick_params(labelleft=place % BESIDE == 0)  # all on one scale
                 axes.axhline(0, color=GREY, lw=0.8, ls=(0, (4, 3)))
                 axes.set_ylim(-1.15 * largest or -1, 1.15 * largest or 1)
                 (_draw_bars if isinstance(effect.at[0][0], str) else _draw_curve)(axes, effect)
-        for unused in [*grid][len(each) :]:
+        for unused in grid[len(each) :]:
             unused.remove()
         figure.suptitle(title, x=0.01, ha="left", fontsize=10)
         figure.supylabel(f"effect on {what}, in {effects.unit}", fontsize=9)

@@ -52,7 +52,7 @@ def plot_ladder(summary: Summary, path: Path) -> None:
     rungs = [(getattr(rung, against), rung) for rung in summary.rungs]
     targets = [(getattr(fit, against), target, fit) for target, fit in fits]
     places = [*(x for x, _ in rungs), *(x for x, _, _ in targets)]
-    with canvas(path) as figure:
+    with canvas(path, height=4.2) as figure:
         axes = figure.subplots()
         axes.set_xlabel(AXIS[against].format(round_up_short(summary.delta)))
         axes.set_ylabel(summary.r_label)
@@ -69,7 +69,7 @@ def plot_ladder(summary: Summary, path: Path) -> None:
         noised = ", noised" if summary.noised else ""
         label = f"score: {summary.scored('correct predictions')}{noised}"
         score_bar(figure, axes, points, label)
-        figure.legend(handles=_keys(), loc="outside lower center", ncols=5, fontsize=8.5)
+        figure.legend(handles=_keys(), loc="outside lower center", ncols=3, fontsize=9)
 
 
 def _curve(fit: FitFound) -> tuple[float, ...]:
@@ -81,7 +81,7 @@ def _curve(fit: FitFound) -> tuple[float, ...]:
 def _title(experiment: str, fits: Sequence[FitFound]) -> str:
     """What the fit did, once for each way that some target needed."""
     said = [f"{fit.method} ({fit.fallback})" if fit.fallback else fit.method for fit in fits]
-    return fill(f"{experiment}: {', or '.join(dict.fromkeys(said))}", 88)
+    return fill(f"{experiment}: {', or '.join(dict.fromkeys(said))}", 58)
 
 
 def _draw_range(axes: Axes, limits: Sequence[float]) -> None:
@@ -161,5 +161,5 @@ def _keys() -> list[Line2D]:
             ms=8,
             label="r* of a final model",
         ),
-        Line2D([], [], color=VERMILLION, lw=2.5, alpha=0.5, label="80% interval from all scores"),
+        Line2D([], [], color=VERMILLION, lw=2.5, alpha=0.5, label="80% interval of r*"),
     ]

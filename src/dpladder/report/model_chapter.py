@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 
 from dpladder.learn.effects import Effect
 from dpladder.learn.measures.figures import OVERCONFIDENCE, R2
-from dpladder.learn.measures.tested import Tested, ends_text, figure_text
+from dpladder.learn.measures.tested import FINDINGS_RIGHT, Tested, ends_text, figure_text
 from dpladder.privacy.accounting.rounding import NoisedFigure, percent, round_up, round_up_short
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.facts import FALSE_ALARMS_PERCENT, LineageFacts
@@ -132,12 +133,12 @@ def _result(summary: Summary) -> Fact:
     """The headline of one experiment: a figure, and in words what it is of and what it is
     beside."""
     target = summary.largest
-    whose = f"of the final model of {summary.experiment}, at a total of ε = {target.total}"
     test, headline = target.test, target.test.headline
-    words = [f"{headline.name} {whose}"]
+    whose = f"the final model of {summary.experiment}, at a total of ε = {target.total}"
+    words = [f"{headline.name} {'by' if headline.name == FINDINGS_RIGHT else 'of'} {whose}"]
     if headline.figure is not None:
-        over = "noise alone" if test.perplexity else test.spread_is_over
-        words.append(f"{headline.interval_text}, over {over}")
+        over = "" if test.perplexity else f", over {test.spread_is_over}"
+        words.append(headline.interval_text + over)
     words += [*_beside(summary, test)]
     return headline.value_text, "; ".join(words)
 
@@ -156,7 +157,7 @@ def _beside(summary: Summary, test: Tested) -> Iterator[str]:
             low, high = ends_text(r2, "number")
             yield f"R² {figure_text(r2, 'number')} ({low} to {high})"
     if headline.baseline is not None:
-        rival = figure_text(headline.baseline, headline.style)
+        rival = replace(headline, figure=headline.baseline).value_text
         yield f"{headline.baseline_name} reaches {rival}"
     elif (share := summary.baseline(test)) is not None:
         name = "guessing" if summary.majority is None else "always naming the largest class"

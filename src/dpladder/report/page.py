@@ -188,6 +188,7 @@ def _features_of_report(
         "research": any(one.open for one in summaries),
         "groups": any(test.groups for test in tests),
         "speaks": any(test.perplexity for test in tests),
+        "shares": any(test.range is None and test.perplexity is None for test in tests),
         "limit": any(one.lifetime_epsilon is not None for one in statement.datasets.values()),
     }
 

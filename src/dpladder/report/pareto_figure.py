@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -46,7 +45,7 @@ def plot_pareto(
         path: where the SVG goes.
     """
     lineages = list(dict.fromkeys(summary.lineage for summary in summaries))
-    with canvas(path, height=0.6 + 3.8 * len(lineages)) as figure:
+    with canvas(path, height=0.6 + 3.6 * len(lineages)) as figure:
         panels = figure.subplots(len(lineages), squeeze=False).flat
         for axes, lineage in zip(panels, lineages, strict=True):
             of_lineage = [summary for summary in summaries if summary.lineage == lineage]
@@ -129,9 +128,7 @@ def _draw_lineage(
         "zorder": 1,
     }
     axes.step([x for x, _ in ends], [y for _, y in ends], **stairs)
-    axes.legend(
-        loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=math.ceil(len(experiments) / 14)
-    )
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
 
 
 def _marks_overlap(experiments: Sequence[tuple[str, Sequence[Point]]]) -> bool:

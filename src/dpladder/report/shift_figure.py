@@ -4,16 +4,18 @@ corruption's severity."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import MultipleLocator
 
-from dpladder.privacy.accounting.rounding import round_up_short
+from dpladder.learn.measures.tested import says_little
+from dpladder.privacy.accounting.rounding import NoisedFigure, round_up_short
 from dpladder.report.style import (
     INK,
+    Point,
     canvas,
     draw_line,
     log_axis,
@@ -24,7 +26,7 @@ from dpladder.report.style import (
 from dpladder.report.summary import AlsoTested, FinalFound, Summary
 
 Corrupted = tuple[str, str, str]
-WIDE = 3.8  # inches, of each panel
+HIGH = 3.4  # inches, of each panel
 
 
 def plot_shift(summary: Summary, path: Path) -> None:
@@ -33,14 +35,15 @@ def plot_shift(summary: Summary, path: Path) -> None:
 
     Args:
         summary: of an experiment with further tests.
-        path: where the SVG goes. It is as wide as its panels need.
+        path: where the SVG goes. It is as high as its panels need.
     """
     targets = sorted(summary.targets, key=lambda target: float(target.epsilon))
     open_one = summary.without_noise
     whole = targets if open_one is None else [*targets, open_one]
     corrupted = list(dict.fromkeys(_corruption_key(one) for one in targets[0].also if one.severity))
-    with canvas(path, width=max(7.6, WIDE * (1 + len(corrupted)))) as figure:
-        over, *further_axes = figure.subplots(1, 1 + len(corrupted), sharey=True, squeeze=False)[0]
+    rows = 1 + len(corrupted)
+    with canvas(path, height=HIGH * rows) as figure:
+        over, *further_axes = figure.subplots(rows, sharey=True, squeeze=False).flat
         _draw_over_epsilon(over, targets, summary)
         for axes, which in zip(further_axes, corrupted, strict=True):
             _draw_over_severity(axes, whole, which)
@@ -56,10 +59,11 @@ def _draw_over_epsilon(axes: Axes, targets: Sequence[FinalFound], summary: Summa
         colour, marker = look_of(number - 1)[0] if number else INK, look_of(number)[1]
         each = [(target, target.tests[name]) for target in targets]
         label = name if number else "test part"
-        points = [(target.epsilon, test.accuracy, *test.score.interval) for target, test in each]
-        draw_line(axes, points, label, colour, marker, f"shift-epsilon-{label}")
+        points = _points((target.epsilon, test.score) for target, test in each)
+        if points:
+            draw_line(axes, points, label, colour, marker, f"shift-epsilon-{label}")
         lowest = [(target.epsilon, test.worst) for target, test in each]
-        if worst := [(epsilon, one.value, *one.score.interval) for epsilon, one in lowest if one]:
+        if worst := _points((epsilon, one.score) for epsilon, one in lowest if one):
             of_worst = f"{label}, worst group"
             draw_line(
                 axes, worst, of_worst, colour, marker, f"shift-epsilon-{of_worst}", filled=False
@@ -84,9 +88,7 @@ def _draw_over_severity(axes: Axes, targets: Sequence[FinalFound], which: Corrup
             (one.severity or 0, one.test) for one in target.also if _corruption_key(one) == which
         ]
         line_points = [(0, target.tests[of]), *sorted(tests, key=lambda one: one[0])]
-        points = [
-            (float(severity), test.accuracy, *test.score.interval) for severity, test in line_points
-        ]
+        points = _points((float(severity), test.score) for severity, test in line_points)
         private = target.target_epsilon < math.inf
         label = f"total ε = {target.total}" if private else "ε = ∞: no privacy"
         draw_line(axes, points, label, *look_of(number), f"shift-{name}-{label}")
@@ -95,6 +97,11 @@ def _draw_over_severity(axes: Axes, targets: Sequence[FinalFound], which: Corrup
     axes.set_title(f"{name}: {'test part' if of == 'test' else of}")
     if len(targets) > 1:
         axes.legend()
+
+
+def _points(scores: Iterable[tuple[float, NoisedFigure]]) -> list[Point]:
+    """Marks with their intervals, but for shares that are of too few records to be told."""
+    return [(x, one.value, *one.interval) for x, one in scores if not says_little(one, "percent")]
 
 
 def _corruption_key(one: AlsoTested) -> Corrupted:

@@ -55,7 +55,7 @@ STYLE: dict[Any, object] = {
 
 
 @contextmanager
-def canvas(path: Path, height: float = 4.4, width: float = 7.6) -> Iterator[Figure]:
+def canvas(path: Path, height: float = 3.6, width: float = 5.2) -> Iterator[Figure]:
     """A figure, in inches, that is written to `path` as SVG when the block ends.
 
     The same input gives the same bytes: no date, no program's name, no random ids. The report's
@@ -65,7 +65,7 @@ def canvas(path: Path, height: float = 4.4, width: float = 7.6) -> Iterator[Figu
     Args:
         path: where the SVG goes. If the block raises, nothing is written.
         height: of the whole figure.
-        width: of the whole figure; 7.6 fits the page.
+        width: of the whole figure. At 5.2 letters can be read on a phone, which is as wide.
     """
     with style.context(["default", STYLE]):  # whatever the user's own matplotlibrc says
         figure = Figure(figsize=(width, height), layout="constrained")

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
@@ -27,6 +26,7 @@ from dpladder.learn.measures.tested import (
     ClassTested,
     Tested,
     WorstTested,
+    says_little,
     with_interval,
 )
 from dpladder.privacy.accounting.rounding import (
@@ -38,7 +38,8 @@ from dpladder.privacy.accounting.rounding import (
     round_up,
     round_up_short,
 )
-from dpladder.privacy.statement.documents import StatedSpend, Statement
+from dpladder.privacy.statement.documents import Statement
+from dpladder.privacy.statement.facts import charges_of
 from dpladder.report.summary import Summary
 from dpladder.wording import cell, printable
 
@@ -78,6 +79,8 @@ COLUMNS: dict[str, tuple[str, Show]] = {
     "sigma": ("σ", short_number),
     "share": ("score", percent),
     "baseline": ("without a model", percent),
+    "unit_of_number": ("in", str),
+    "threshold": ("threshold of a decision", percent),
     "test_accuracy": ("test accuracy", percent),
     "one_minus_brier": (BRIER, percent),
     "perplexity": ("perplexity", short_number),
@@ -122,7 +125,9 @@ def summary_table(summary: Summary) -> pd.DataFrame:
                 "experiment": summary.experiment,
                 "total_epsilon": target.target_epsilon,
                 **_headline_columns(test),
+                "unit_of_number": test.unit or None,
                 "baseline": summary.baseline(test),
+                "threshold": test.threshold,
                 **_figures(FIGURES, test.figures),
                 **_worst_columns(test.worst, summary.findings),
                 "epsilon": target.stated.epsilon,
@@ -158,13 +163,22 @@ TRAINING = ("epsilon", "own_epsilon", "kappa_star", "r_star", "eta", "ridge", "a
 
 def finals_table(summary: Summary) -> pd.DataFrame:
     """Of `summary_table` what anybody asks first: how good each model is, and its baseline."""
-    return _columns(summary_table(summary), [*FIRST, "search_share"])
+    return _columns(summary_table(summary), [*FIRST, "unit_of_number", "search_share"])
 
 
 def figures_table(summary: Summary) -> pd.DataFrame:
     """Of `summary_table` all other figures that a test bought; empty where it bought none."""
     table = summary_table(summary)
-    known = {*FIRST, "search_share", *TRAINING, "sigma", "suspect", "accuracy_sd", *MODEL}
+    known = {
+        *FIRST,
+        "unit_of_number",
+        "search_share",
+        *TRAINING,
+        "sigma",
+        "suspect",
+        "accuracy_sd",
+        *MODEL,
+    }
     bought = [one for one in map(_base, table) if one not in known | {"accuracy"}]
     figures = _columns(table, [*dict.fromkeys(bought)])
     return figures if len(readable(figures).columns) > len(MODEL) else pd.DataFrame()
@@ -417,8 +431,9 @@ def shift_table(summary: Summary) -> pd.DataFrame:
 
 
 def _lost_accuracy(there: Tested, here: Tested) -> float | None:
-    """How much accuracy is lost; a language model has none."""
-    return None if here.perplexity or here.range else there.accuracy - here.accuracy
+    """How much accuracy is lost; a language model has none, and too few records do not say."""
+    untold = any(says_little(one.score, "percent") for one in (there, here))
+    return None if untold or here.perplexity or here.range else there.accuracy - here.accuracy
 
 
 def grid_table(
@@ -505,50 +520,22 @@ def spends_table(statement: Statement) -> pd.DataFrame:
         superseded one paid for another answer than the one that is stated; it was spent all the
         same.
     """
-    rows = Counter(
-        (
-            lineage,
-            line.experiment,
-            _bought(line),
-            line.partition,
-            line.count,
-            line.mu,
-            line.epsilon,
-            "superseded" if line.superseded else None,
-        )
+    rows = [
+        {
+            "dataset": lineage,
+            "experiment": one.experiment,
+            "buys": one.buys,
+            "reads": one.reads,
+            "charges": one.times,
+            "count": one.steps,
+            "mu": one.mu,
+            "epsilon": one.epsilon,
+            "superseded": "superseded" if one.superseded else None,
+        }
         for lineage, dataset in statement.datasets.items()
-        for line in dataset.spends
-    )
-    names = ("dataset", "experiment", "buys", "reads", "count", "mu", "epsilon", "superseded")
-    table = pd.DataFrame(rows.keys(), columns=[*names])
-    table.insert(4, "charges", [*rows.values()])
-    return table
-
-
-# what each rule's charge is called on the page, and what of it goes without saying
-BOUGHT = {
-    "count_units": "units by class",
-    "estimate_mean": "feature mean",
-    "estimate_sums": "shared sums",
-    "estimate_head": "first head",
-    "train_final": "final training",
-    "private_search": "private search",
-    "evaluate": "test count",
-    "evaluate_also": "further test counts",
-}
-UNSAID = ("class counts", "mean", "sums", "head", "weights", "test score")
-
-
-def _bought(line: StatedSpend) -> str:
-    """What a charge bought, in words: `rung 0, score of a trial`."""
-    if line.rule == "run_trial":
-        what = "score" if line.label == "score" else "training"
-        return f"rung {line.wildcards['rung']}, {what} of a trial"
-    words = [BOUGHT.get(line.rule, line.rule)]
-    words += [
-        f"total ε = {value}" if key == "target" else value for key, value in line.wildcards.items()
+        for one in charges_of(dataset)
     ]
-    return ", ".join(words if line.label in UNSAID else [*words, line.label])
+    return pd.DataFrame(rows)
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:

@@ -20,7 +20,7 @@ from dpladder.data.columns import levels_of, name_of, number_as_text, restored_c
 from dpladder.learn.measures.figures import FIGURES, OF_FINDINGS, R2, MeasuredFigure
 from dpladder.learn.measures.tested import ClassTested, Tested, with_interval
 from dpladder.network.facts import INPUT
-from dpladder.privacy.accounting.rounding import NoisedFigure, markdown_cell, round_nearest
+from dpladder.privacy.accounting.rounding import NoisedFigure, markdown_cell, percent, round_nearest
 from dpladder.privacy.statement.templates import fill
 from dpladder.report.model_chapter import baseline_as_good, largest
 from dpladder.report.summary import read_summary, read_test
@@ -182,6 +182,8 @@ def _scores(model: Model) -> dict[str, Any]:
     # a figure that the test did not buy has no column
     bought = {name for one in tested.findings or () for name in one.figures}
     of_findings = [figure for figure in OF_FINDINGS if figure.name in bought]
+    acts = tested.threshold
+    threshold = [] if acts is None else [("Threshold of a decision", percent(acts))]
     return {
         "tested": tested,
         "score": score_name(tested.brier, perplexity=False, accuracy="Accuracy"),
@@ -190,7 +192,8 @@ def _scores(model: Model) -> dict[str, Any]:
         ),
         "rival": rival and rival[0],
         "rival_share": rival and rival[1],
-        "figures": [
+        "figures": threshold
+        + [
             (figure.heading[0].upper() + figure.heading[1:], _in_unit(measured, figure, tested))
             for figure in FIGURES
             if (measured := tested.figures.get(figure.name)) is not None

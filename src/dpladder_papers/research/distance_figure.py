@@ -24,7 +24,7 @@ def plot_distance(summaries: Sequence[Summary], path: Path) -> None:
     looks = [(colour, marker) for marker, colour in product(MARKERS, CYCLE)]
     by_experiment = {summary.experiment: [*_measured_distances(summary)] for summary in summaries}
     every = [point for points in by_experiment.values() for point in points]
-    with canvas(path) as figure:
+    with canvas(path, height=4.4, width=7.6) as figure:
         over, along = figure.subplots(1, 2, sharey=True)
         for place, (experiment, points) in enumerate(by_experiment.items()):
             colour, marker = looks[place % len(looks)]

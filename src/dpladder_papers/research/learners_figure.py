@@ -93,7 +93,7 @@ def plot_learners(rows: Sequence[Document], about: str, path: Path) -> None:
     # All colours with one marker first, then all with the next: more learners than colours stay
     # apart.
     looks = [(colour, marker) for marker, colour in product(MARKERS, CYCLE)]
-    with canvas(path) as figure:
+    with canvas(path, height=4.4, width=7.6) as figure:
         axes = figure.subplots()
         for number, learner in enumerate(names(rows)):
             rows_of_learner = sorted(

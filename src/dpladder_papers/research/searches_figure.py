@@ -30,7 +30,7 @@ def write_results(
     if not rows:
         csv.write_text("", "utf-8")
         table.write_text(f"{NOBODY_ASKED}\n", "utf-8")
-        with canvas(figure, height=0.6) as drawing:
+        with canvas(figure, height=0.6, width=7.6) as drawing:
             drawing.suptitle(NOBODY_ASKED)
         return
     write_csv(rows, csv)
@@ -61,7 +61,7 @@ def plot_searches(rows: Sequence[Document], about: str, path: Path) -> None:
     """Draw how far below the oracle each search's models are: the mean as a dot, and a thin line to
     the 10th percentile. Each total has a colour, and its dots lie a little beside the others'."""
     order, totals = names(rows), epsilons(rows)
-    with canvas(path, height=1.2 + 0.36 * len(order)) as figure:
+    with canvas(path, height=1.2 + 0.36 * len(order), width=7.6) as figure:
         axes = figure.subplots()
         for row in rows:
             number = totals.index(row["epsilon"])

@@ -16,6 +16,7 @@ from dpladder.cli import main
 from dpladder.commands.register import HAZARDS
 from dpladder.config.load import overlay
 from dpladder.config.model import Deployment
+from dpladder.privacy.accounting.rounding import round_up, round_up_short
 from dpladder.privacy.statement import registry
 from dpladder.privacy.statement.build import seal
 from dpladder.privacy.statement.documents import SealedStatement
@@ -261,6 +262,22 @@ def test_a_text_needs_no_other_facts_than_there_are(
         with pytest.raises(UndefinedError, match="'stated' is undefined"):
             fill_text(path.stem, {key: fact for key, fact in facts.items() if key != "stated"})
     assert {one["answered"] for one in fill_text("hazards", facts)["hazards"]} <= ANSWERED
+
+
+def test_each_model_is_told_with_its_interval_beside_its_price(tmp_path: Path) -> None:
+    statement = from_document(SealedStatement, Finished(tmp_path, FILED).state())
+    [lineage] = lineage_facts(statement)
+    path, model = next(iter(lineage.stated.artifacts.items()))
+    declared = from_document(Deployment, statement.deployment)
+    told = "RMSE 648 euro (95 % interval 608 to 691)"
+    facts = facts_of(lineage, declared, {path: told})
+    words = (
+        f"main at a total of epsilon = {round_up_short(model.target_epsilon)}, "
+        f"whose price is epsilon = {round_up(model.epsilon)}: {told}"
+    )
+    assert words in fill_text("registry", facts)["basic"]["description"]
+    assert any(words in str(one) for one in fill_text("hazards", facts).values())
+    assert "beside its price" not in str(fill_text("registry", facts_of(lineage, declared)))
 
 
 def test_every_fact_is_named_by_a_text(tmp_path: Path) -> None:

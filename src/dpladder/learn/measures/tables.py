@@ -850,8 +850,15 @@ def released(model: MeasuredModel, tables: Mapping[str, CountTable]) -> Released
     """
     most = model.scorer.most if isinstance(model.scorer, LossScorer) else model.error
     number = None if model.target is None else model.target.range
+    acts = not {Decision.holds, DecisionByFinding.holds}.isdisjoint(tables)
     return ReleasedCounts(
-        model.scorer.task, model.classes, dict(tables), model.groups, most, number
+        model.scorer.task,
+        model.classes,
+        dict(tables),
+        model.groups,
+        most,
+        number,
+        model.threshold if acts else None,
     )
 
 
@@ -885,4 +892,4 @@ def figures_of_counts(released: ReleasedCounts) -> Tested:
         figures |= of_table.get("figures", {})
         fields = of_table | fields
     fields["figures"] = figures_of(tables) | figures
-    return Tested(**fields)
+    return Tested(**fields, threshold=released.threshold)

@@ -54,6 +54,7 @@ class ReleasedCounts:
         most: the bound that a language model's losses are clipped at, in nats a token; or the
             largest error of a number that is counted.
         range: of the number that is predicted.
+        threshold: the probability from which people act, where decisions were counted.
     """
 
     task: TaskName
@@ -62,6 +63,7 @@ class ReleasedCounts:
     groups: GroupNames | None = None
     most: float | None = None
     range: tuple[float, float] | None = None
+    threshold: float | None = None
 
 
 def _with_interval(
@@ -240,7 +242,8 @@ class Headline:
         if self.figure is None:
             return ""
         low, high = ends_text(self.figure, self.style)
-        return f"95 % interval {low} to {high}"
+        alone = ", over noise alone" if self.name == PERPLEXITY else ""
+        return f"95 % interval {low} to {high}{alone}"
 
     def __str__(self) -> str:
         """Name, figure and interval on one line."""
@@ -248,6 +251,8 @@ class Headline:
         return f"{self.name} {self.value_text}{interval}"
 
 
+PERPLEXITY = "perplexity"
+FINDINGS_RIGHT = "known findings told right"
 HIDDEN = "hidden by noise"
 TOO_FEW = "too few records to say"
 MOST_SPREAD = 0.1  # deviation of a share, above which it says nothing
@@ -306,6 +311,7 @@ class Tested:
       the mean squared error in units of the largest one that is counted, `largest`.
     - `unit`: of the number, where the config names one.
     - `accuracy_interval`: of the accuracy, at 95 % over noise and sampling.
+    - `threshold`: the probability from which people act, where decisions were counted.
     """
 
     accuracy: float
@@ -327,6 +333,7 @@ class Tested:
     largest: float | None = None
     unit: str = ""
     accuracy_interval: tuple[float, float] | None = None
+    threshold: float | None = None
 
     @property
     def spread(self) -> float:
@@ -344,14 +351,14 @@ class Tested:
         if self.perplexity is not None:
             one = self.perplexity
             loss = NoisedFigure(one.value, one.value * one.loss_sd, one.low, one.high)
-            return Headline("perplexity", loss, "number")
+            return Headline(PERPLEXITY, loss, "number")
         if self.range is not None:
             mean = self.figures.get("rmse_of_mean")
             words = "always saying the mean" if mean else ""
             return Headline("RMSE", self.figures.get("rmse"), "number", mean, words, self.unit)
         name = score_name(self.brier, perplexity=False)
         if self.findings is not None and not self.brier:
-            name = "known findings told right"
+            name = FINDINGS_RIGHT
         words = "always saying absent" if self.findings else "always naming the largest class"
         return Headline(name, self.score, "percent", self.majority, words if self.majority else "")
 

@@ -40,11 +40,6 @@ class NamedJob:
         """The job as the ledger and messages name it."""
         return Job(self.experiment, self.rule, tuple(sorted(self.wildcards.items())))
 
-    @property
-    def wildcards_text(self) -> str:
-        """Its wildcards as tables show them: `rung 0 trial 1`."""
-        return " ".join(f"{key} {value}" for key, value in self.wildcards.items())
-
 
 @dataclass(frozen=True)
 class Promise:
@@ -65,6 +60,7 @@ class Promise:
     jobs: tuple[NamedJob, ...]
 
 
+TEST_SCORE = "test score"  # a charge's label; of several tables, with what each holds behind it
 FINALS = ("train_final", "private_search")  # the one or the other puts out final models
 
 

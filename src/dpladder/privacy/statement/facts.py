@@ -20,6 +20,7 @@ from dpladder.privacy.ledger.limits import lifetime_cost, remaining_epsilon
 from dpladder.privacy.ledger.state import State, Terms
 from dpladder.privacy.statement.build import MODIFIED
 from dpladder.privacy.statement.documents import (
+    TEST_SCORE,
     Cost,
     Stated,
     StatedModel,
@@ -30,6 +31,18 @@ from dpladder.privacy.statement.documents import (
 FALSE_ALARMS_PERCENT = 5  # at which the best attack's hits are told
 FALSE_ALARMS = FALSE_ALARMS_PERCENT / 100
 MOST_COSTS = 4  # models that are told one by one
+# what each rule's charge is called, and what of it goes without saying
+BOUGHT = {
+    "count_units": "units by class",
+    "estimate_mean": "feature mean",
+    "estimate_sums": "shared sums",
+    "estimate_head": "first head",
+    "train_final": "final training",
+    "private_search": "private search",
+    "evaluate": "test count",
+    "evaluate_also": "further test counts",
+}
+UNSAID = ("class counts", "mean", "sums", "head", "weights", TEST_SCORE)
 
 
 @dataclass(frozen=True)
@@ -48,6 +61,11 @@ class LineageFacts:
     def stated(self) -> Stated:
         """Its figures, under its own relation and at its own delta."""
         return self.statement.datasets[self.name]
+
+    @property
+    def charges(self) -> list[Charges]:
+        """What was paid, equal charges as one."""
+        return charges_of(self.stated)
 
     @property
     def bound(self) -> Cost | None:
@@ -321,3 +339,59 @@ def modified_code_warning(statement: Statement) -> Iterator[str]:
             "This statement was composed by modified code: the clone's files are not those of "
             f"commit {commit.removesuffix(MODIFIED)}."
         )
+
+
+@dataclass(frozen=True)
+class Charges:
+    """Equal charges, which bought the same of several trials or tables.
+
+    Attributes:
+        experiment: whose they are.
+        buys: what, in words: `rung 0, score of a trial`.
+        reads: the parts that they read, or all.
+        steps: how often the event of each happened.
+        mu, epsilon: of each alone.
+        superseded: whether they paid for another answer than the one that is stated; it was spent
+            all the same.
+        times: how many there are.
+    """
+
+    experiment: str
+    buys: str
+    reads: str
+    steps: int
+    mu: float | None
+    epsilon: float
+    superseded: bool
+    times: int
+
+
+def charges_of(stated: Stated) -> list[Charges]:
+    """A lineage's charges in the statement's order, equal ones as one."""
+    counted = Counter(
+        (
+            line.experiment,
+            _bought(line),
+            line.partition,
+            line.count,
+            line.mu,
+            line.epsilon,
+            line.superseded,
+        )
+        for line in stated.spends
+    )
+    return [Charges(*line, times) for line, times in counted.items()]
+
+
+def _bought(line: StatedSpend) -> str:
+    """What a charge bought, in words."""
+    if line.rule == "run_trial":
+        what = "score" if line.label == "score" else "training"
+        return f"rung {line.wildcards['rung']}, {what} of a trial"
+    words = [BOUGHT.get(line.rule, line.rule)]
+    words += [
+        f"total ε = {value}" if key == "target" else value for key, value in line.wildcards.items()
+    ]
+    return ", ".join(
+        words if line.label in UNSAID else [*words, line.label.removeprefix(f"{TEST_SCORE}, ")]
+    )

@@ -9,25 +9,31 @@ statement.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import resources
+from types import MappingProxyType
 from typing import Any
 
 import yaml
 
-from dpladder.privacy.accounting.rounding import round_up
+from dpladder.privacy.accounting.rounding import round_up, round_up_short
 from dpladder.privacy.statement.deployment import Deployment
 from dpladder.privacy.statement.documents import Cost
 from dpladder.privacy.statement.facts import LineageFacts, group_cost
 from dpladder.privacy.statement.templates import environment, fill
 
+NO_SCORES: Mapping[str, str] = MappingProxyType({})
 
-def facts_of(lineage: LineageFacts, declared: Deployment) -> dict[str, Any]:
+
+def facts_of(
+    lineage: LineageFacts, declared: Deployment, scores: Mapping[str, str] = NO_SCORES
+) -> dict[str, Any]:
     """All that a text may name.
 
     Args:
         lineage: with a guarantee: the caller refuses any other.
         declared: what people say of the deployment, shown as they wrote it.
+        scores: how good each final model is, with its interval, in words, by its path.
     """
     stated, bound = lineage.stated, lineage.bound
     assert bound is not None, "what is registered has a guarantee"
@@ -38,6 +44,12 @@ def facts_of(lineage: LineageFacts, declared: Deployment) -> dict[str, Any]:
         "bound": bound,
         "releases": len(stated.spends),
         "models": len(stated.artifacts),
+        "scores": "; ".join(
+            f"{model.experiment} at a total of epsilon = {round_up_short(model.target_epsilon)}, "
+            f"whose price is epsilon = {round_up(model.epsilon)}: {scores[path]}"
+            for path, model in stated.artifacts.items()
+            if path in scores
+        ),
         "events": ", ".join(sorted({line.spend["event"]["type"] for line in stated.spends})),
         "bears_two": _group_text(bound, stated.delta, 2),
         "bears_three": _group_text(bound, stated.delta, 3),
