@@ -113,7 +113,7 @@ def test_the_page_of_clinics_holds_what_it_promises(
         assert re.search(rf"groups +{part}, in records: north \d+", said["check"])
 
     # step 5: one price, agreed on before the run, and no other one after it
-    bought = "[auc, groups] buys 3 tables of counts, a first look among them, for the price of one"
+    bought = "[auc, groups] buys 4 tables of counts, a first look among them, for the price of one"
     assert bought in said["plan"]
     [count] = [held for held in project.held() if held.job.rule == "evaluate"]
     assert compose(count.declared, 1e-5).epsilon <= 60.0
@@ -139,7 +139,7 @@ def test_the_page_of_clinics_holds_what_it_promises(
     assert all(f"p({name})" in said["predict"] or name in said["predict"] for name in findings)
 
     # step 7: the page to sign, and the officer's papers
-    assert "for each user, a limit declared beforehand and enforced" in Path(
+    assert "for each patient, a limit declared beforehand and enforced" in Path(
         "results/privacy.md"
     ).read_text("utf-8")
     papers = [path.read_text("utf-8") for path in Path("register").iterdir()]
