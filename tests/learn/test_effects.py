@@ -93,23 +93,24 @@ def test_a_column_s_curve_is_what_its_number_adds() -> None:
 
 
 def test_a_band_is_the_deviation_of_isotropic_noise_in_the_weights() -> None:
-    """Weights that differ by such noise alone have curves that differ by it."""
+    """A curve is a sum over weights, so its variance is that of one weight times what each of them
+    moves it by, squared."""
     clean, told = head(2), facts(2)
     told["calibration"] = {"slope": 0.4}  # of the weights as they are released
-    noise, runs = 0.4 * 0.5 / 2.0, 4000
     sums = effects_of(clean, told)
     assert sums is not None
-    bands = {one.columns: one.sd for one in sums.effects().each}
-    drawn: dict[Any, list[Any]] = {columns: [] for columns in bands}
-    for _ in range(runs):
-        moved = (clean[0] + RANDOM.normal(scale=noise, size=clean[0].shape),)
-        noised = effects_of(moved, told)
+    effects = sums.effects().each
+    squares = [np.zeros(len(one.values[0])) for one in effects]
+    for place in np.ndindex(clean[0].shape):
+        moved = clean[0].astype(np.float64)
+        moved[place] += 1.0
+        noised = effects_of((moved,), told)
         assert noised is not None
-        for one in noised.effects().each:
-            drawn[one.columns].append(one.values[0])
-    for columns, sd in bands.items():
-        found = np.std(drawn[columns], axis=0)
-        assert found == pytest.approx(np.array(sd), rel=0.08, abs=1e-9)
+        by_columns = {one.columns: one.values[0] for one in noised.effects().each}
+        for square, one in zip(squares, effects, strict=True):
+            square += (np.array(by_columns[one.columns]) - one.values[0]) ** 2
+    for square, one in zip(squares, effects, strict=True):
+        assert 0.4 * 0.5 / 2.0 * np.sqrt(square) == pytest.approx(np.array(one.sd), abs=1e-6)
 
 
 @pytest.mark.parametrize(
