@@ -1,4 +1,4 @@
-"""A record without an id is all that its source says of it, whatever a config reads of that."""
+"""Without an id column, identical rows are one record, whatever a config reads of them."""
 
 from __future__ import annotations
 
