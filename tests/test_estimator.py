@@ -878,6 +878,22 @@ def test_a_loaded_classifier_asks_the_same_question(
     assert len(no_run) == 2
 
 
+@pytest.mark.parametrize(
+    "column",
+    [
+        {"range": [0.0, 100.0], "monotone": "up"},
+        {"range": [0.0, 100.0], "knots": [18.0, 65.0]},
+        {"range": [0.0, 100.0], "missing": 40.0},
+        (0.0, 100.0),
+        ["f", "m"],
+        None,
+    ],
+)
+def test_a_loaded_estimator_knows_all_that_was_said_of_a_column(column: Any) -> None:
+    written = [estimator._column("age", column)]
+    assert estimator._columns_of(written) == {"columns": {"age": column}}
+
+
 def test_nothing_is_predicted_before_a_fit() -> None:
     with pytest.raises(NotFittedError):
         classifier().predict(patients(3)[0])

@@ -1112,11 +1112,11 @@ def _columns_of(written: Sequence[Any]) -> dict[str, Any]:
     columns = {
         one if isinstance(one, str) else one["name"]: None
         if isinstance(one, str)
-        else {key: value for key, value in one.items() if key != "name"}
-        if "missing" in one
         else tuple(one["range"])
-        if one.get("range")
+        if one.keys() == {"name", "range"}
         else one["levels"]
+        if one.keys() == {"name", "levels"}
+        else {key: value for key, value in one.items() if key != "name"}
         for one in written
     }
     if columns and [*columns] == [f"x{place}" for place in range(len(columns))]:

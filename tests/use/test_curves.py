@@ -42,6 +42,7 @@ def model_of(folder: Path, **changes: Any) -> Path:
         "privacy.delta": 1e-6,
         "features.typical": 1.0,
         "learner": {"name": "dp_gd"},
+        "monotone": {"age": "up"},
     }
     inference |= changes
     head = random.normal(size=(len(inference["classes"]), mapped.width(3) + 1)).astype(np.float32)
@@ -87,7 +88,9 @@ def test_an_export_and_a_notebook_have_the_curves(tmp_path: Path) -> None:
     assert {*table.column} == {"age", "sex", "age x sex"}
     assert {*table.of} == {"ill"}
     assert "age x sex" in (tmp_path / "out" / "curves.svg").read_text()
-    assert "curves.svg and curves.csv" in (tmp_path / "out" / "README.md").read_text()
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "curves.svg and curves.csv" in card
+    assert "one way alone, as the config says: age up." in card
 
 
 def test_what_is_no_sum_says_so(tmp_path: Path, capsys: Any) -> None:

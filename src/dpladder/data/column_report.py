@@ -262,8 +262,9 @@ def lines(reports: Sequence[ColumnReport], declared: bool) -> Iterator[str]:
         return
     yield (
         "propose  name the features, with levels and ranges from public knowledge, never from "
-        "this data (without a range a column of large numbers outweighs all others): "
-        f"dataset.columns: [{first_of(fit)}]" + (f"; left out: {first_of(unfit)}" if unfit else "")
+        "this data (without a range a column of large numbers outweighs all others, and none is a "
+        f"curve): dataset.columns: [{first_of(fit)}]"
+        + (f"; left out: {first_of(unfit)}" if unfit else "")
     )
 
 

@@ -23,6 +23,7 @@ from dpladder.privacy.arrays import Floats, with_curves
 from dpladder.section import from_document
 
 POINTS = 33  # of a curve, beside its knots
+ODDS = "log-odds"  # the unit of what moves a class's prediction
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class Additive:
         """All columns and crosses, those first that move predictions most."""
         every = [self._effect(who, features) for who, features in self.members()]
         ordered = tuple(sorted(every, key=lambda one: -one.spread))
-        unit = "log-odds" if self.scale is None else "its own unit"
+        unit = ODDS if self.scale is None else "its own unit"
         return Effects(self.outputs, unit, ordered)
 
     def terms(self, rows: Floats, mean: Floats | None) -> dict[str, Floats]:

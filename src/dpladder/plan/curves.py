@@ -196,10 +196,10 @@ def refuse_other_than_sums(project: Project) -> None:
             first = next(iter(config.dataset.monotone))
             raise BadInput(
                 f"config: {name}: columns say that {first} is monotone, and here a prediction is "
-                "no sum over columns, for numbers are lines or rows are scaled. Set "
-                "features.curves: 8, though noise may hide what curves tell, and levels or a range "
-                f"for each column, and leave learner.name at {DEFAULT}, features.length and "
-                "learner.clip to the plan; or leave out monotone."
+                "no sum over columns, for numbers are lines or rows are scaled. Set learner.name: "
+                f"{DEFAULT} and features.curves: 8, though noise may hide what curves tell, give "
+                "each column levels or a range, and leave features.length and learner.clip to the "
+                "plan; or leave out monotone."
             )
 
 

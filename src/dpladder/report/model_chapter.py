@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
-from dpladder.learn.effects import Effect
+from dpladder.learn.effects import ODDS, Effect
 from dpladder.learn.measures.figures import OVERCONFIDENCE, R2
 from dpladder.learn.measures.tested import FINDINGS_RIGHT, Tested, ends_text, figure_text
 from dpladder.privacy.accounting.rounding import NoisedFigure, percent, round_up, round_up_short
@@ -51,9 +51,11 @@ def lead_of_columns(summaries: Sequence[Summary]) -> Iterator[str]:
             first = effects.each[0]
             values = max(first.values, key=lambda one: max(one) - min(one))
             name, _, way = course(first, values).partition(": ")
-            of = f" of {effects.of[0]}" if len(effects.of) == 1 else ""
+            of = f" of {effects.of[0]}" if (len(effects.of), effects.unit) == (1, ODDS) else ""
+            alone = sum(len(one.columns) == 1 for one in effects.each)
+            crosses = " and their crosses" if alone < len(effects.each) else ""
             yield (
-                f"Of {len(effects.each)} columns {name} moves predictions of {summary.experiment} "
+                f"Of {alone} columns{crosses} {name} moves predictions of {summary.experiment} "
                 f"most: {way}, in {effects.unit}{of}."
             )
 
@@ -182,7 +184,9 @@ def commands(summary: Summary, artifact: str) -> Sequence[str]:
         if summary.targets[0].test.perplexity
         else f"dpladder predict {artifact} NEW_DATA --output predictions.csv"
     )
-    return [use, f"dpladder export {artifact} FOLDER", "dpladder verify results"]
+    explain = f"dpladder predict {artifact} NEW_DATA --explain"
+    more = [explain] if summary.largest.effects is not None else []
+    return [use, *more, f"dpladder export {artifact} FOLDER", "dpladder verify results"]
 
 
 def warnings(summary: Summary) -> Iterator[str]:

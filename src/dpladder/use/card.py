@@ -71,6 +71,9 @@ def card(model: Model, with_header: bool) -> str:
         **dict(zip(("least", "largest"), map(number_as_text, model.range or ()), strict=False)),
         "class_names": ", ".join(map(markdown_cell, model.classes)),
         "classes_of_record": config.get("dataset.labels", 1),
+        "monotone": ", ".join(
+            f"{markdown_cell(name)} {way}" for name, way in config.get("monotone", {}).items()
+        ),
         "example": example,
         "needs": ", ".join(needs),
         "unit": config["dataset.unit"].get("called") or config["dataset.unit"]["by"],

@@ -89,7 +89,8 @@ def _write_classifier(model: Model, folder: Path, form: Form) -> None:
     save_file(state, folder / "model.safetensors")
     _write_module(standalone.__file__, folder / "model.py")
     if model.effects is not None:
-        draw_effects(model.effects.effects(), ", ".join(model.classes), folder / "curves.svg")
+        lineage = model.facts["config"]["dataset.lineage"]
+        draw_effects(model.effects.effects(), lineage, folder / "curves.svg")
         model.curves().to_csv(folder / "curves.csv", index=False)
     if form == "onnx":
         _write_graph_of_classifier(folder)
