@@ -194,7 +194,7 @@ def test_the_page_says_what_the_model_is_and_how_it_is_used(tmp_path):
         "2026-01-01",
         "fill in the section deployment",
         "dpladder predict results/main/final/8/weights.safetensors",
-        "dpladder predict results/main/final/8/weights.safetensors NEW_DATA --explain",
+        "dpladder predict results/main/final/8/weights.safetensors NEW_DATA <span>--explain",
         "dpladder export results/main/final/8/weights.safetensors",
     ):
         assert words in content, words
