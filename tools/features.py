@@ -44,10 +44,11 @@ def _lines() -> Iterator[str]:
     yield from ("", "## In Python", "")
     for name in dpladder.__all__:
         yield f"- `dpladder.{name}`: {PROGRAMS[name]}"
-    yield from ("", "## Sources", "", "`dataset.source` reads ([data.md](data.md)):", "")
-    for name, source in SOURCES.items():
-        what = source.called if source.is_private_file else "a public data set of a package"
-        yield f"- `{name}{':' + source.after if source.after else ''}`: {what}"
+    names = (
+        name + (f":{source.after}" if source.after else "") for name, source in SOURCES.items()
+    )
+    yield from ("", "## Sources", "")
+    yield f"`dataset.source` reads {', '.join(f'`{name}`' for name in names)} ([data.md](data.md))."
     yield from ("", "## Learners and searches", "")
     yield "([learners.md](learners.md), [searches.md](searches.md))"
     yield ""
