@@ -56,8 +56,8 @@ Clipping = Annotated[
     Literal["flat", "automatic"],
     Field(
         description="How a gradient is kept within clip. flat: a longer one is cut to it. "
-        "automatic: every one is scaled to clip * g / (|g| + 0.01), so that clip and "
-        "eta are one number to choose (Bu et al. 2023)."
+        "automatic: every one is scaled to clip * g / (|g| + 0.01) (Bu et al. "
+        "2023)."
     ),
 ]
 
@@ -85,12 +85,11 @@ Init = Annotated[
 Public = Annotated[
     Literal["auto", "none", "gradient"],
     Field(
-        description="Whether labelled records of dataset.public_sample guide training, at no "
-        "cost. gradient: training starts from the head of init: public, and each step "
-        "adds their mean gradient, weighted by variances. A network's step takes a "
-        "batch of them, and a head bought for it is guided first. auto: so where "
-        "there is a public_sample and a softmax head from zero, but for a network "
-        "without learner.head."
+        description="Whether labelled records of dataset.public_sample guide training, at "
+        "no cost. gradient: training starts from the head of init: public, and "
+        "each step adds their mean gradient, weighted by variances. auto: so "
+        "where there is a public_sample and a softmax head from zero, but for a"
+        " network without learner.head."
     ),
 ]
 Look = Annotated[
@@ -98,10 +97,9 @@ Look = Annotated[
     Field(
         ge=0,
         lt=1,
-        description="Share of a training's mu^2 that buys a check of the public sample, with "
-        "public: gradient. The check is a noised count of the public head's right "
-        "answers. Where they are too few the sample is not followed. 0: you vouch for "
-        "the sample.",
+        description="Share of a training's mu^2 that buys a noised count of the public "
+        "head's right answers, with public: gradient. Where they are too few "
+        "the sample is not followed. 0: you vouch for the sample.",
     ),
 ]
 Augment = Annotated[
@@ -109,7 +107,7 @@ Augment = Annotated[
     Field(
         ge=1,
         le=64,
-        description="Views per image of the training part, at no further cost. They are the image "
+        description="Views per image of the training part, at no further cost: the image "
         "and fixed crops of it, whose gradients are averaged before clipping.",
     ),
 ]
