@@ -277,6 +277,24 @@ def test_a_network_that_cannot_take_the_records_is_refused_by_a_check(
 
 
 @pytest.mark.ci
+def test_a_check_refuses_names_of_tensors_that_are_not_above_the_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A training would, once counts and means are paid for."""
+    asked = looked_at(tmp_path, monkeypatch, "[cat, dog]")
+    config = Path("config.yaml").read_text().replace(f"npz:{SMALL}", "folder:photos")
+    network = "{model: test_efficientnet, weights: random, until: blocks.3, image_size: 64}"
+    learner = "{name: dp_finetune, trains: lora, lora: {targets: [blocks.9.*]}}"
+    config = config.replace("{model: none}", network)
+    Path("config.yaml").write_text(f"{config}learner: {learner}\n")
+    for name in ("cat", "dog"):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        Image.new("L", (64, 64)).save(tmp_path / "photos" / name / "0.png")
+    assert cli.main(asked) == 2
+    assert "learner.lora.targets: 'blocks.9.*' fits none of the layers" in capsys.readouterr().err
+
+
+@pytest.mark.ci
 def test_columns_of_words_are_refused_with_a_line_to_paste(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -546,6 +546,14 @@ def test_a_set_that_lies_below_the_cut_is_refused(until, trains, says) -> None:
     assert says in str(caught.value)
 
 
+def test_a_target_of_adapters_that_fits_no_layer_is_named() -> None:
+    learner = FineTune(trains="lora", lora=Lora(targets=("*", "blocks.4.0.con_pw")))
+    with pytest.raises(
+        BadInput, match=r"lora.targets: 'blocks.4.0.con_pw' fits none of the layers"
+    ):
+        declare(learner, HYPER, constants_of("test_efficientnet", "blocks.3"))
+
+
 def test_chunks_are_as_large_as_the_declared_memory_allows() -> None:
     owners = owners_of(FineTune(trains="all"), SMALL)
     sizes = [owners.chunk(memory, 1) for memory in (1, 10, 100, 10_000)]

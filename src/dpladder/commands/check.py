@@ -17,6 +17,7 @@ import numpy as np
 
 from dpladder.config import Config, Project
 from dpladder.config.dataset_sections import Dataset
+from dpladder.config.learner_sections import Tuning
 from dpladder.config.records import Matching, Spans
 from dpladder.data import census, column_report
 from dpladder.data.check_cache import CheckCache
@@ -86,18 +87,24 @@ def check(configs: Sequence[Path]) -> None:
         configs: config files of the project.
 
     Raises:
-        BadInput: a source cannot be opened as the config says, or a network cannot be had.
+        BadInput: a source cannot be opened as the config says, a network cannot be had, or names of
+            what is trained fit none of its tensors.
     """
     project = open_resolved(configs)
-    for features in (config.features for config in project.experiments.values()):
+    for config in project.experiments.values():
+        features = config.features
         if features.takes == "texts":
             check_packages(features.model)
         elif features.takes == "images":
             check_name(features.model)
         if features.until is not None:
-            from dpladder.network.cut import check_cut  # torch, which takes seconds to load
+            # torch, which takes seconds to load
+            from dpladder.learn.finetune.parts import check_trained
+            from dpladder.network.cut import check_cut
 
-            check_cut(features)
+            network = check_cut(features)
+            if isinstance(config.learner, Tuning):
+                check_trained(config.learner, network)
     keys = keys_of(open_home())  # the run's own: a unit lies here in the part where it will lie
     print(
         "For your eyes only: what follows is private. What was seen is kept in the private folder "

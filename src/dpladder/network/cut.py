@@ -106,7 +106,7 @@ def upper_part(model: nn.Module, until: str) -> nn.Module:
         ) from error
 
 
-def check_cut(features: Features) -> None:
+def check_cut(features: Features) -> Network:
     """Refuse a cut that this network has not, before anything is read for it. An image network's
     weights do not matter here.
 
@@ -114,11 +114,11 @@ def check_cut(features: Features) -> None:
         BadInput: there is no such cut.
     """
     if features.takes == "texts":
-        upper_of(text_network_of(features))
-    elif features.until not in (None, INPUT):
-        upper_part(
-            model_of(features.model_copy(update={"weights": "random"})).eval(), str(features.until)
-        )
+        network = text_network_of(features)
+    else:
+        network = network_of(features.model, str(features.until), features.image_size)
+    upper_of(network)
+    return network
 
 
 def _part(
@@ -179,17 +179,20 @@ def _defaults(model: nn.Module) -> dict[str, Any]:
 
 
 @cache
-def network_of(name: str, until: str, image_size: int, weights: str = "random") -> Network:
+def network_of(name: str, until: str, image_size: int | None, weights: str = "random") -> Network:
     """A network and a cut by their names, without a cache that has the rest.
 
     Args:
         name: of timm's, or a bundled network's.
         until: the last layer below the cut, or `input`.
-        image_size: in pixels.
+        image_size: in pixels; None: the network's own.
         weights: as `features.weights` has them.
     """
+    import timm.data
+
     model: Any = model_of(Features(model=name, weights=weights))
     facts = digest(model.state_dict())
+    image_size = image_size or timm.data.resolve_data_config({}, model=model)["input_size"][-1]
     if hasattr(model, "set_input_size"):
         model.set_input_size(img_size=image_size)
     images = torch.zeros(1, 3, image_size, image_size)

@@ -205,6 +205,15 @@ def tuned_model(learner: Tuning, constants: Constants) -> Tuned:
     )
 
 
+def check_trained(learner: Tuning, network: Network) -> None:
+    """Refuse names of tensors or layers that are not above a cut, before anything is spent.
+
+    Raises:
+        BadInput: a pattern fits none.
+    """
+    _build_tuned_model(learner.trains, learner.lora, learner.bias, learner.link, network, 2, 0)
+
+
 @cache
 def _build_tuned_model(
     trains: str | tuple[str, ...],
@@ -239,13 +248,17 @@ def _build_tuned_model(
 
 def _adapt(network: nn.Module, lora: Lora) -> None:
     """Adapters beside every layer that the targets name."""
-    for name, layer in [*network.named_modules()]:
-        able = is_linear(layer) and getattr(layer, "groups", 1) == 1
-        if (able or is_turned(layer)) and _matches_any(name, lora.targets):
-            adapted = Adapted(layer, lora)
-            if lora.freeze == "down":
-                adapted.down.weight.data.copy_(_frozen_factor(name, adapted.down.weight.shape))
-            network.set_submodule(name, adapted)
+    able = {
+        name: layer
+        for name, layer in network.named_modules()
+        if (is_linear(layer) and getattr(layer, "groups", 1) == 1) or is_turned(layer)
+    }
+    _check_patterns("lora.targets", lora.targets, able)
+    for name in (one for one in able if _matches_any(one, lora.targets)):
+        adapted = Adapted(able[name], lora)
+        if lora.freeze == "down":
+            adapted.down.weight.data.copy_(_frozen_factor(name, adapted.down.weight.shape))
+        network.set_submodule(name, adapted)
 
 
 def _frozen_factor(layer: str, shape: Sequence[int]) -> Tensor:
@@ -290,7 +303,7 @@ def _trained_names(
         adapters = (name for name, layer in network.named_modules() if isinstance(layer, Adapted))
         names = [f"{name}.{part}.weight" for name in adapters for part in factors]
     else:
-        _check_patterns(trains, weights)
+        _check_patterns("trains", trains, weights)
         names = [name for name in weights if _matches_any(name, trains)]
     if not names:
         raise BadInput(
@@ -300,13 +313,14 @@ def _trained_names(
     return names
 
 
-def _check_patterns(patterns: Sequence[str], names: Iterable[str]) -> None:
-    """Each has to fit a tensor: one that fits none is a slip, and would train less than was
-    meant."""
+def _check_patterns(key: str, patterns: Sequence[str], names: Iterable[str]) -> None:
+    """Each has to fit a tensor, or a layer: one that fits none is a slip, and would train less than
+    was meant."""
+    kind = "tensors" if key == "trains" else "layers"
     for pattern in patterns:
         if not any(_matches_any(name, [pattern]) for name in names):
             raise BadInput(
-                f"learner.trains: {pattern!r} fits none of the tensors above features.until; "
+                f"learner.{key}: {pattern!r} fits none of the {kind} above features.until; "
                 f"{did_you_mean(pattern, names)}they are {', '.join(names)}."
             )
 
