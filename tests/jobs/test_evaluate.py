@@ -150,11 +150,11 @@ def test_measures_that_buy_the_same_tables_are_one_question(given: object, kept:
 
 def test_no_count_is_bought_twice() -> None:
     assert tables_of(("auc", "groups", "calibration")) == (
-        *("by_class", "score_look", "ranks", "by_group", "confidence"),
+        *("by_class", "score_look", "standings", "by_group", "confidence"),
     )
     assert tables_of(("groups", "calibration"), grouped=False) == ("right_and_wrong", "confidence")
     assert tables_of(("auc", "calibration"), findings=True) == (
-        *("by_finding", "score_look_by_finding", "ranks_by_finding", "confidence"),
+        *("by_finding", "score_look_by_finding", "standings_by_finding", "confidence"),
     )
 
 

@@ -29,8 +29,8 @@ from dpladder.learn.measures import tables
 from dpladder.learn.measures.tables import (
     ByFinding,
     MeasuredModel,
-    RanksByFinding,
     ScoreLookByFinding,
+    StandingsByFinding,
 )
 from dpladder.learn.measures.tested import GroupNames
 from dpladder.learn.scorers import FULL, FindingScorer, shares_of_findings
@@ -263,7 +263,7 @@ def test_a_logit_that_is_no_number_moves_no_count_further_than_another(odd: floa
         assert np.array_equal(found, shares_of_findings(none, labels))
     model = MeasuredModel(MODEL, FindingScorer(lambda *_: logits), CONSTANTS, tuple("abcd"))
     bought: dict[str, tuple[np.ndarray, float]] = {}
-    for table in (ByFinding(), ScoreLookByFinding(), RanksByFinding()):
+    for table in (ByFinding(), ScoreLookByFinding(), StandingsByFinding()):
         counts = sum_of(table.question(model, 1.0, bought), Data(logits, labels), CONSTANTS)
         bought[table.holds] = (counts, 0.0)
         assert np.isfinite(counts).all()

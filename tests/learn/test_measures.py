@@ -45,8 +45,8 @@ from dpladder.learn.measures.tables import (
     ByClass,
     ByGroup,
     MeasuredModel,
-    Ranks,
     ScoreLook,
+    Standings,
 )
 from dpladder.learn.measures.tested import GroupNames
 from dpladder.learn.scorers import ClassScorer, FindingScorer, NumberScorer, Scorer
@@ -106,18 +106,19 @@ def test_a_score_is_in_one_cell_and_has_one_standing_whatever_it_is() -> None:
     look = cells_of(ScoreLook(), model, data)
     assert look.sum(axis=1).tolist() == [2, 3]
     assert (look[0, 0], look[1, -1]) == (1, 2)
-    bought = {"by_class": (np.array([[2.0, 0.0], [3.0, 0.0]]), 0.0), "score_look": (look, 0.0)}
-    ranks = sum_of(Ranks().question(model, 1.0, bought), data, model.constants)
+    bought = {"by_class": (np.array([[1.0, 1.0], [3.0, 0.0]]), 0.0), "score_look": (look, 0.0)}
+    ranks = sum_of(Standings().question(model, 1.0, bought), data, model.constants)
     # of the first class the share of the second above each, and of the second that of the first
-    # below it; what is no number stands at 0
-    assert ranks == pytest.approx(np.array([[5 / 3, 1 / 3], [2.0, 1.0]]))
+    # below it; what is no number stands at 0. Half of the first class is below 0, so half is left
+    # open of the second: .5, 1 and .5, of which one is told right, are 1 each.
+    assert ranks == pytest.approx(np.array([[5 / 3, 1 / 3], [3.0, 0.0]]))
 
 
 def test_where_a_score_stands_is_public_and_rises_with_it() -> None:
     """It follows from the noised look alone, however noised."""
     look = RANDOM.normal(size=(2, ranking.CELLS)) * 9.0
-    order = ranking.ranking_of(look, 9.0, np.array([20.0, -3.0]))
-    again = ranking.ranking_of(look, 9.0, np.array([20.0, -3.0]))
+    bought = ranking.BoughtScores(look, 9.0, np.array([[24.0, -4.0], [-7.0, 4.0]]), 3.0)
+    order, again = ranking.ranking_of(bought), ranking.ranking_of(bought)
     scores = np.sort(RANDOM.normal(size=300) * 8)
     for one in (0, 1):
         standing = order.standing(scores, one)

@@ -94,7 +94,7 @@ TABLES_OF: Mapping[Measure, tuple[str, ...]] = {
     "accuracy": ("right_and_wrong",),
     "classes": ("by_class",),
     "confusion": ("by_class", "answers"),
-    "auc": ("by_class", "score_look", "ranks"),
+    "auc": ("by_class", "score_look", "standings"),
     "groups": ("by_group",),
     "calibration": ("right_and_wrong", "confidence"),
     "decision": ("by_class", "decision"),
@@ -107,7 +107,7 @@ in which they are asked."""
 OF_FINDINGS = {
     "by_class": "by_finding",
     "score_look": "score_look_by_finding",
-    "ranks": "ranks_by_finding",
+    "standings": "standings_by_finding",
     "decision": "decision_by_finding",
 }
 LOOK = 0.1  # of a table's mu^2, for a first look that says what it asks
@@ -115,8 +115,8 @@ PRICES: Mapping[str, float] = {
     "sizes": LOOK,
     "score_look": LOOK,
     "score_look_by_finding": LOOK,
-    "ranks": 1.0 - LOOK,
-    "ranks_by_finding": 1.0 - LOOK,
+    "standings": 1.0 - LOOK,
+    "standings_by_finding": 1.0 - LOOK,
 }
 """What tables cost that are a look, or stand on one, in mu^2; all others cost 1."""
 OF_NUMBERS: tuple[Measure, ...] = ("rmse", "mae", "r2")  # of what dataset.target declares

@@ -23,7 +23,7 @@ from dpladder.learn.measures.intervals import (
     mean_of,
     share,
 )
-from dpladder.learn.measures.ranking import Ranking, area, area_under_curve, ranking_of
+from dpladder.learn.measures.ranking import BoughtScores, area, area_under_curve, ranking_of
 from dpladder.privacy.accounting.rounding import SDS_OF_95_PERCENT, NoisedFigure
 
 Formula = Callable[[NoisedTables, int], NoisedFigure | None]
@@ -113,33 +113,38 @@ ELSEWHERE = MeasuredFigure("elsewhere", "score on other groups", {})
 # --- ranking ---
 
 
-def ranking_of_tables(bought: Mapping[str, tuple[Counts, float]], place: int | None) -> Ranking:
-    """Where scores stand, by the look that a test bought first.
+def look_of_tables(bought: Mapping[str, tuple[Counts, float]], place: int | None) -> BoughtScores:
+    """What a test bought of scores before they were ranked.
 
     Args:
         bought: its tables as they were released; more may follow.
         place: of a finding; None of two classes.
     """
+    at = ... if place is None else place
     look, sd = bought["score_look" if place is None else "score_look_by_finding"]
-    sizes = bought["by_class" if place is None else "by_finding"][0].sum(axis=-1)
-    return ranking_of(*((look, sd, sizes) if place is None else (look[place], sd, sizes[place])))
+    answers, sd_of_sides = bought["by_class" if place is None else "by_finding"]
+    first, second = answers[at]
+    # the model is right about the first class below 0, and about the second above
+    return BoughtScores(look[at], sd, np.stack([first, second[::-1]]), sd_of_sides)
 
 
-def auc_of_ranks(tables: NoisedTables, _: int) -> NoisedFigure | None:
-    """The AUC of two classes."""
-    ranks = [(tables.at("ranks", (one, 0)), tables.at("ranks", one)) for one in (0, 1)]
-    look, sd = tables.bought["score_look"]
-    ranking = ranking_of_tables(tables.bought, None)
-    return area_under_curve(tables, (ranks[0], ranks[1]), look, sd, ranking)
+def auc_of_standings(tables: NoisedTables, holds: str, place: int | None) -> NoisedFigure | None:
+    """The AUC of two classes, or of one finding.
 
-
-def auc_of_finding(tables: NoisedTables, place: int) -> NoisedFigure | None:
-    """The AUC of one finding."""
-    holds = "ranks_by_finding"
-    ranks = [(tables.at(holds, (place, one, 0)), tables.at(holds, (place, one))) for one in (0, 1)]
-    look, sd = tables.bought["score_look_by_finding"]
-    ranking = ranking_of_tables(tables.bought, place)
-    return area_under_curve(tables, (ranks[0], ranks[1]), look[place], sd, ranking)
+    Args:
+        tables: the counts.
+        holds: the table of standings.
+        place: of a finding; None of two classes.
+    """
+    answers, at = ("by_class", ()) if place is None else ("by_finding", (place,))
+    look, sums = look_of_tables(tables.bought, place), []
+    ranking = ranking_of(look)
+    for one in (0, 1):
+        right = tables.at(answers, (*at, one, 0))
+        part = ranking.left_open(1 - one)
+        standing = part * tables.at(holds, (*at, one, 0)) + (1.0 - part) * right
+        sums.append((standing, tables.at(holds, (*at, one))))
+    return area_under_curve(tables, sums, look)
 
 
 def auc_of_bins(counts: Counts, sd: float) -> NoisedFigure | None:
@@ -171,8 +176,10 @@ AUC = MeasuredFigure(
     "auc",
     "AUC",
     {
-        "ranks": auc_of_ranks,
-        "ranks_by_finding": auc_of_finding,
+        "standings": lambda tables, _: auc_of_standings(tables, "standings", None),
+        "standings_by_finding": lambda tables, place: auc_of_standings(
+            tables, "standings_by_finding", place
+        ),
         "scores": lambda tables, _: auc_of_bins(*tables.bought["scores"]),
         "scores_by_finding": lambda tables, place: auc_of_bins(
             tables.bought["scores_by_finding"][0][place], tables.bought["scores_by_finding"][1]
@@ -296,7 +303,7 @@ FIGURES = (
     RMSE_OF_MEAN,
 )
 # tables of each class by itself
-PER_FINDING = ("by_finding", "ranks_by_finding", "scores_by_finding", "decision_by_finding")
+PER_FINDING = ("by_finding", "standings_by_finding", "scores_by_finding", "decision_by_finding")
 OF_FINDINGS = tuple(figure for figure in FIGURES if not {*PER_FINDING}.isdisjoint(figure.of))
 
 

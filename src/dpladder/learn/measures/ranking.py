@@ -7,14 +7,16 @@ A(P0, P1) the area, which is linear in both distributions,
 
     A(P0, P1) = A(Q0, P1) + A(P0, Q1) - A(Q0, Q1) + A(P0 - Q0, P1 - Q1).
 
-The first two are means of bought sums, the third is public. The last one is a product of two
-errors: what it may come to is part of the interval. So no bins have to be right, and ties within
-them hide nothing.
+The first two are means of bought sums, the third is public. A count that is bought anyway says how
+often the model is right, and so whether a standing is high or low. What is bought is the rest: its
+noise weighs less. The last one is a product of two errors: what it may come to is part of the
+interval. So no bins have to be right, and ties within them hide nothing.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -60,20 +62,43 @@ class Ranking:
         below = np.append(0.0, np.cumsum(self.classes[among]))
         return np.clip(np.interp(known, EDGES, below), 0.0, 1.0)
 
+    def left_open(self, among: int) -> float:
+        """How far apart two standings may be of records that the model is right about, or of two
+        that it is wrong about: it says the second class above a score of 0."""
+        below = float(self.standing(np.zeros(1), among)[0])
+        return max(below, 1.0 - below)
 
-def ranking_of(look: Counts, sd: float, sizes: Counts) -> Ranking:
-    """What a look says of the scores of both classes.
 
-    Args:
-        look: (2, cells), noised.
+@dataclass(frozen=True, eq=False)
+class BoughtScores:
+    """What was bought of the scores of both classes before they are ranked.
+
+    Attributes:
+        cells: (2, cells), noised.
         sd: of the noise in each cell.
-        sizes: (2,), how many records each class has, noised.
+        sides: (2, 2), of each class how many scores are below 0 and above, noised: told as the
+            first class, and as the second.
+        sd_of_sides: of the noise in these, which is far smaller.
     """
-    return Ranking(_smooth(look[None], sd, np.maximum(sizes, 1.0))[0])
+
+    cells: Counts
+    sd: float
+    sides: Counts
+    sd_of_sides: float
+
+    @property
+    def sizes(self) -> Counts:
+        """How many records each class has; 1 at least."""
+        return np.maximum(self.sides.sum(axis=1), 1.0)
 
 
-def _smooth(look: Counts, sd: float, sizes: Counts) -> Counts:
-    """Distributions of both classes, from noised histograms (draws, 2, cells).
+def ranking_of(look: BoughtScores) -> Ranking:
+    """What a look says of the scores of both classes."""
+    return Ranking(_smooth(look, look.cells[None], look.sides[None], look.sizes)[0])
+
+
+def _smooth(look: BoughtScores, cells: Counts, sides: Counts, sizes: Counts) -> Counts:
+    """Distributions of both classes, from noised histograms (draws, 2, cells) and sides.
 
     First that of all scores, about a Gaussian at the log-odds of the classes. Then each class's,
     about what a logistic slope makes of all.
@@ -81,25 +106,33 @@ def _smooth(look: Counts, sd: float, sizes: Counts) -> Counts:
     centre = min(max(math.log(sizes[1] / sizes[0]), -7.0), 7.0)
     inner = [NormalDist(centre, SPREAD).cdf(edge) for edge in EDGES[1:-1].tolist()]
     expected = 0.99 * np.diff([0.0, *inner, 1.0]) + 0.01 / CELLS
-    every = _by_halves(look.sum(axis=1), sd * math.sqrt(2.0), expected, sizes.sum())
+    noise = np.array([look.sd, look.sd_of_sides])
+    summed = cells.sum(axis=1), sides.sum(axis=1)
+    every = _by_halves(*summed, noise * math.sqrt(2.0), expected, sizes.sum())
     second = 1.0 / (1.0 + np.exp(-SLOPE * (MIDDLES - centre)))
     each = [every * (1.0 - second), every * second]
-    return np.stack([_by_halves(look[:, one], sd, each[one], sizes[one]) for one in (0, 1)], axis=1)
+    both = [
+        _by_halves(cells[:, one], sides[:, one], noise, each[one], sizes[one]) for one in (0, 1)
+    ]
+    return np.stack(both, axis=1)
 
 
-def _by_halves(noised: Counts, sd: float, expected: Counts, size: float) -> Counts:
+def _by_halves(noised: Counts, sides: Counts, sds: Counts, expected: Counts, size: float) -> Counts:
     """A distribution over cells: each half of a stretch gets a share of it, between the expected
-    share and the noised one, by the variances of both."""
+    share and the noised one, by the variances of both. Of the first halves, below 0 and above, the
+    sides say more than the cells."""
     noised, expected = np.broadcast_arrays(noised, expected)
     levels = [(noised, expected)]
     while levels[-1][0].shape[-1] > 1:
         pairs = (one[..., ::2] + one[..., 1::2] for one in levels[-1])
         levels.append(tuple(pairs))  # type: ignore[arg-type]
+    levels[-2] = sides, levels[-2][1]
     mass = np.full((*noised.shape[:-1], 1), float(size))
     for depth, (counts, of) in enumerate(levels[-2::-1]):
         usual = of[..., ::2] / (of[..., ::2] + of[..., 1::2])
         seen = 0.5 + (counts[..., ::2] - counts[..., 1::2]) / (2.0 * mass)
-        noise = sd**2 * (CELLS >> (depth + 1)) / (2.0 * mass**2)
+        variance = sds[0] ** 2 * (CELLS >> (depth + 1)) if depth else sds[1] ** 2
+        noise = variance / (2.0 * mass**2)
         trust = (TRUST * FINER**depth) ** 2 * 4.0 * usual * (1.0 - usual)
         left = np.clip(usual + trust / (trust + noise) * (seen - usual), 0.0, 1.0)
         halves = np.stack([mass * left, mass * (1.0 - left)], axis=-1)
@@ -113,9 +146,8 @@ def area(first: Counts, second: Counts) -> Counts:
 
 
 def area_under_curve(
-    tables: NoisedTables, ranks: tuple[tuple[Total, Total], tuple[Total, Total]], look: Counts,
-    look_sd: float, ranking: Ranking,
-) -> NoisedFigure | None:  # fmt: skip
+    tables: NoisedTables, ranks: Sequence[tuple[Total, Total]], look: BoughtScores
+) -> NoisedFigure | None:
     """The area, with an interval for noise, sampling, and what the look may hide.
 
     It holds each area at which the sum of the second class's standings lies within 1.96 deviations
@@ -124,14 +156,13 @@ def area_under_curve(
     Args:
         tables: the counts.
         ranks: of each class, the sum of its records' standings, and how many there are.
-        look: (2, cells), as it was bought.
-        look_sd: of its noise.
-        ranking: what followed from the look.
+        look: as it was bought.
 
     Returns:
         The figure; None where noise hides whether a class has any records.
     """
     (above, first), (standing, second) = ranks
+    ranking = ranking_of(look)
     if min(first.value, second.value) <= 0.0 or any(
         one.value <= COUNT_SDS * math.sqrt(tables.noise(one)) for one in (first, second)
     ):
@@ -140,7 +171,7 @@ def area_under_curve(
     public = float(area(*ranking.classes))
     noise_of_first = tables.noise(above - of_first * first) / first.value**2
     sizes = np.maximum([first.value, second.value], 1.0)
-    hidden = UNSEEN * _hidden(ranking, look_sd, sizes)
+    hidden = UNSEEN * _hidden(ranking, look, sizes)
     sampled = _sampling(np.array(public), *sizes)
     ratio = float(np.clip(_sampling_by_look(ranking, *sizes) / sampled, 0.4, 1.0))
     noise = (tables.noise(standing), tables.noise(standing, second), tables.noise(second))
@@ -163,11 +194,18 @@ def area_under_curve(
     return NoisedFigure(value, sd, *accepted(deviations, GRID))
 
 
-def _hidden(ranking: Ranking, sd: float, sizes: Counts) -> float:
+def _hidden(ranking: Ranking, look: BoughtScores, sizes: Counts) -> float:
     """The root mean square of the product of both errors, where scores are as the look has them."""
     # simulated by a public seed, to tell how wide an interval is; it protects nothing
-    noise = np.random.default_rng(0).normal(size=(DRAWS, 2, CELLS))
-    again = _smooth(sizes[:, None] * ranking.classes + sd * noise, sd, sizes)
+    noise = np.random.default_rng(0).normal(size=(DRAWS, 2, CELLS + 2))
+    cells = sizes[:, None] * ranking.classes
+    sides = cells.reshape(2, 2, -1).sum(axis=2)
+    again = _smooth(
+        look,
+        cells + look.sd * noise[..., :CELLS],
+        sides + look.sd_of_sides * noise[..., CELLS:],
+        sizes,
+    )
     apart = ranking.classes - again
     return float(np.sqrt(np.mean(area(apart[:, 0], apart[:, 1]) ** 2)))
 

@@ -35,7 +35,7 @@ from dpladder.learn.measures.figures import (
     RMSE_OF_MEAN,
     figures_of,
     figures_of_findings,
-    ranking_of_tables,
+    look_of_tables,
     share_of_row,
 )
 from dpladder.learn.measures.intervals import Counts, NoisedTables, share
@@ -229,7 +229,7 @@ class ByClass(CellTable):
         if "answers" in of.tables:
             for place, (right, wrong) in enumerate(each):
                 yield from ((f"right {place}", right), (f"wrong {place}", wrong))
-        if "ranks" in of.tables:
+        if "standings" in of.tables:
             yield from ((f"class {place}", one) for place, one in enumerate(each.sum(axis=1)))
         every = np.broadcast_to(np.eye(2)[:, None], (2, *shape))
         yield from _right_and_wrong(every, of)
@@ -612,15 +612,15 @@ class OfTwoClasses(CellTable):
         yield "class 1", np.array([[0.0, 0.0], [1.0, 1.0]])
 
 
-class Ranks(OfTwoClasses):
+class Standings(OfTwoClasses):
     """Where the scores of each of two classes stand among those of the other, by the look: (2, 2),
-    of each class the shares of the other that lie below its scores, added up, and what is left of
-    1."""
+    of each class how far they stand on the right side of the other's, but for what is known of a
+    record that is told right, added up, and what is left of 1."""
 
-    holds, draw = "ranks", "ranks"
+    holds, draw = "standings", "ranks"
 
     def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
-        scores, order = _margins(model, data), ranking_of_tables(bought, None)
+        scores, order = _margins(model, data), ranking.ranking_of(look_of_tables(bought, None))
         known = (data.labels >= 0) & (data.labels < 2)
         standing = _standing(order, scores, data.labels == 1)
         rows = np.where(known[:, None], 2 * data.labels[:, None] + [0, 1], -1)
@@ -648,17 +648,17 @@ class ScoreLookByFinding(CellTable):
         return in_each_block(np.stack(cells, axis=1))
 
 
-class RanksByFinding(OfFindings):
+class StandingsByFinding(OfFindings):
     """Where each finding's scores stand among those of the records that lack it, or have it:
     (classes, 2, 2)."""
 
-    holds, draw = "ranks_by_finding", "ranks"
+    holds, draw = "standings_by_finding", "ranks"
 
     def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
         logits = _finding_scorer(model).logits(model.weights, data.features)
         rows, shares = [], []
         for place, (present, known) in enumerate(states_by_finding(data.labels, logits.shape[1])):
-            order = ranking_of_tables(bought, place)
+            order = ranking.ranking_of(look_of_tables(bought, place))
             shares.append(_standing(order, logits[:, place], present))
             rows.append(np.where(known[:, None], 2 * present[:, None] + [0, 1], -1))
         return np.stack(rows, axis=1), np.stack(shares, axis=1)
@@ -668,9 +668,13 @@ def _standing(
     order: ranking.Ranking, scores: NDArray[np.float64], second: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """Where each score stands among those of the other class, and what is left of 1. Of the first
-    class that is the share above it."""
+    class that is the share above it. Of what is told right the least that it may be is left out,
+    and what is left is in units of the most that it may be."""
     below = np.where(second, order.standing(scores, 0), 1.0 - order.standing(scores, 1))
-    return np.stack([below, 1.0 - below], axis=1)
+    part = np.where(second, order.left_open(0), order.left_open(1))
+    right = (scores > 0.0) == second
+    rest = np.clip((below - (1.0 - part) * right) / part, 0.0, 1.0)
+    return np.stack([rest, 1.0 - rest], axis=1)
 
 
 def _margins(model: MeasuredModel, data: Data) -> NDArray[np.float64]:
@@ -802,9 +806,9 @@ TABLES: Mapping[str, CellTable] = {
         ByFinding(),
         Answers(),
         ScoreLook(),
-        Ranks(),
+        Standings(),
         ScoreLookByFinding(),
-        RanksByFinding(),
+        StandingsByFinding(),
         ByGroup(),
         Confidence(),
         Decision(),
