@@ -6,14 +6,17 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from support import ROOT, wait_until
 
+from dpladder.commands.hand_over import hand_over
 from dpladder.commands.worker import FOR_TABLES, FOR_TRAINING
 
 LITTLE = ("numpy", "threadpoolctl")
@@ -228,6 +231,17 @@ def test_without_a_worker_a_command_runs_by_itself(light: Worker, tmp_path: Path
     light.parent.wait()
     assert light.start(script).wait(30) == 0
     assert (tmp_path / "parent").read_text() == str(os.getpid())
+
+
+def test_no_process_of_another_user_is_handed_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once a worker has ended anybody may listen by its name, and environments hold secrets."""
+    with socket.socket(socket.AF_UNIX) as listener, ThreadPoolExecutor(1) as pool:
+        listener.bind("\0dpladder-of-another-user")
+        listener.listen()
+        heard = pool.submit(lambda: listener.accept()[0].recv(1))
+        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+        assert hand_over("dpladder-of-another-user", "job.py") is None
+        assert heard.result(30) == b""
 
 
 def test_a_worker_that_cannot_import_leaves_jobs_to_themselves(tmp_path: Path) -> None:

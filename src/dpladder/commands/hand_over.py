@@ -28,6 +28,8 @@ def hand_over(worker: str, script: str) -> int | None:
     with socket.socket(socket.AF_UNIX) as connection:
         try:
             connection.connect(f"\0{worker}")
+            if not is_same_user(connection):
+                return None
             connection.sendall(len(message).to_bytes(8, "big") + message)
             if not connection.recv(1):
                 return None
@@ -37,6 +39,13 @@ def hand_over(worker: str, script: str) -> int | None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         ended = connection.recv(1)
         return ended[0] if ended else KILLED  # the worker was, and the job with it
+
+
+def is_same_user(connection: socket.socket) -> bool:
+    """Whether this user's process is at the other end. The name of a worker that has ended is free
+    for anybody to listen by."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    return int.from_bytes(credentials[4:8], sys.byteorder) == os.geteuid()
 
 
 def main(worker: str, command: list[str]) -> None:

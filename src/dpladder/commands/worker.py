@@ -32,6 +32,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
+from dpladder.commands.hand_over import is_same_user
+
 SAY = "DPLADDER_SAY"  # as plan/startup.py has it, which would import too much here
 HAND_OVER = Path(__file__).with_name("hand_over.py")
 # What jobs import, as far as it serves most of them. Those of tables come first: the first jobs
@@ -209,8 +211,7 @@ def _serve(listener: socket.socket, later: Sequence[str]) -> NoReturn:
 def _command_of(client: socket.socket) -> list[bytes]:
     """A script, its working directory and its environment, as `hand_over.py` sends them; empty
     where it was killed, or another user's process is at the door."""
-    credentials = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-    if int.from_bytes(credentials[4:8], sys.byteorder) != os.geteuid():
+    if not is_same_user(client):
         return []
     try:
         size = int.from_bytes(client.recv(8, socket.MSG_WAITALL), "big")
