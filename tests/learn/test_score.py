@@ -16,7 +16,7 @@ from dpladder.learn.counts import right_counts
 from dpladder.learn.data import Data
 from dpladder.learn.finetune.predict import logits as logits_of_network
 from dpladder.learn.interface import Constants
-from dpladder.learn.measures.tables import MeasuredModel, RightAndWrong
+from dpladder.learn.measures.tables import MeasuredModel, RightAndWrong, margin
 from dpladder.learn.queries import declared
 from dpladder.learn.scorers import FULL, ClassScorer, LossScorer, Scorer, shares_of_losses
 from dpladder.methods.dp_finetune import FineTune
@@ -147,10 +147,17 @@ def test_logits_by_themselves_hang_on_nothing_but_their_record(width, records, s
 
 
 @pytest.mark.filterwarnings("error")
-def test_wild_records_predict_without_a_word():
-    (head,), features, _ = linear(8)
+@pytest.mark.parametrize("size", [1.0, 1e4, 1e305])
+def test_wild_records_are_counted_without_a_word(size):
+    """Where warnings are errors, one of them would end a job by what a record says."""
+    (head,), features, labels = linear(8)
     features[0], features[1], features[2] = np.nan, np.inf, 3e38
+    head, features = size * head.astype(np.float64), features.astype(np.float64)
+    features[3] = [1e308, -1e308] * (features.shape[1] // 2)
     assert len(ClassScorer().predict((head,), features)) == 8
+    assert len(ClassScorer().confidences((head,), features, labels)[0]) == 8
+    assert len(ClassScorer().log_odds((head,), features, labels)[0]) == 8
+    assert len(margin((head,), features, None)) == 8
 
 
 @given(st.floats(1e-4, 10), st.sampled_from(["add_remove", "replace_one"]), st.integers(1, 9))

@@ -135,7 +135,7 @@ class ClassScorer(Scorer):
         odds, true = [np.empty(0)], [np.empty(0, np.bool_)]
         for rows in _chunks(features):
             logits = of(weights, unaugmented(features, rows))
-            with np.errstate(over="ignore", invalid="ignore"):
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 two = logits.shape[1] == 2
                 place = np.ones(len(logits), np.int64) if two else logits.argmax(axis=1)
                 logit = np.take_along_axis(logits, place[:, None], axis=1)

@@ -696,7 +696,8 @@ def margin(
         logits_of: what weights make of features; None where they are layers.
     """
     logits = (logits_of or row_by_row_logits)(weights, features)
-    with np.errstate(invalid="ignore"):  # whether a record overflows must show nowhere
+    # whether a record overflows must show nowhere
+    with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(logits[:, 1] - logits[:, 0], np.float64)
 
 
