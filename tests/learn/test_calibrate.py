@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,11 +14,13 @@ from scipy.stats import beta
 
 from dpladder.config.label_sets import MANY, number_of_findings
 from dpladder.config.learners import learner_of
-from dpladder.learn import score
+from dpladder.errors import BadInput
+from dpladder.learn import layers, score
 from dpladder.learn.counts import sum_of
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants, sigmoid_bias
 from dpladder.learn.layers import turn_head
+from dpladder.learn.measures import calibrate
 from dpladder.learn.measures.calibrate import (
     Calibrating,
     Margins,
@@ -139,6 +142,19 @@ def test_the_law_moves_no_answer_and_makes_margins_less_sure() -> None:
 )
 def test_the_slope_follows_from_public_figures(learner, constants, mu, expected) -> None:
     assert slope_by_law(learner, constants, mu) == pytest.approx(expected)
+
+
+def test_a_map_that_no_head_can_take_is_refused_before_it_is_charged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of weights that are a plug-in's own nobody may know how to turn their logits."""
+    bought = Calibrating(GD, TWO, 1.0, 0.1, 0.01)
+    assert len(bought.declared.draws) == 1
+    own = SimpleNamespace(logits=layers.logits, scorer=layers.scorer)
+    monkeypatch.setattr(calibrate, "weights_of", lambda _: own)
+    with pytest.raises(BadInput, match=r"Set final\.calibrate: null"):
+        _ = bought.declared
+    assert Calibrating(GD, TWO, 1.0).declared.draws == ()
 
 
 def test_findings_are_turned_about_their_public_bias() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import ANY
@@ -12,6 +13,7 @@ import yaml
 from support import commit, node_of
 
 from dpladder.config.curves import curves_of
+from dpladder.config.learners import method
 from dpladder.config.load import overlay
 from dpladder.data.columns import matrix_of
 from dpladder.errors import BadInput
@@ -199,6 +201,14 @@ def test_a_final_model_that_was_paid_for_before_maps_were_sold_stays_without_one
     assert share_of_calibration({"final": {"targets": [1.0, 2.0]}}) is None
     assert share_of_calibration({"final": {"calibrate": {"share": 0.1}}}) == 0.1
     assert share_of_calibration({"dataset": {"version": 2}}) == 0.01
+
+
+def test_no_map_is_bought_of_weights_whose_margins_only_a_plug_in_knows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = replace(method("dp_gd"), weights="own_methods.layers")
+    monkeypatch.setattr(resolve, "method", lambda _: own)
+    assert share_of_calibration() is None
 
 
 @pytest.mark.parametrize(

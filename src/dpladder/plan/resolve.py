@@ -14,6 +14,7 @@ from typing import Any
 
 from dpladder.config import Config, Project
 from dpladder.config.features_sections import LAST, Mean
+from dpladder.config.learners import method
 from dpladder.config.load import BASE
 from dpladder.config.method import Kind
 from dpladder.config.search_sections import Ladder
@@ -381,7 +382,8 @@ def _resolve_depths(config: Config) -> Config:
 def _resolve_calibration(config: Config) -> Config:
     """The share of a final training that calibrates it, where that was left to the plan: what a map
     needs to gain more on public data than its noise costs (tests/benchmarks/bench_calibration.py).
-    Private searches have no final training of their own, and research compares trainings alone."""
+    Private searches have no final training of their own, and research compares trainings alone. Of
+    weights that are a plug-in's own nobody may know how to turn their margins."""
     if not _leaves_calibration(config):
         return config
     classes = count_of_classes(config.dataset.source, config.dataset.classes)
@@ -392,6 +394,7 @@ def _resolve_calibration(config: Config) -> Config:
         and classes != 1
         and isinstance(config.hpo, Ladder)
         and not config.learner.trials_are_solved
+        and method(config.learner.name).weights.startswith("dpladder.")
         and strength(config) >= (CALIBRATES_TWO if two else CALIBRATES_MORE)
     )
     share = calibration_share(strength(config)) if pays else None

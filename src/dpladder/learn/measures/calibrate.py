@@ -22,6 +22,7 @@ import numpy as np
 from dpladder.config.label_sets import MANY
 from dpladder.config.learner_sections import Descending
 from dpladder.config.learners import Learner, method
+from dpladder.errors import BadInput
 from dpladder.learn.counts import CellWeights, ask
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants, Declaration, Shape, Weights, sigmoid_bias
@@ -196,9 +197,18 @@ class Calibrating:
 
     @property
     def declared(self) -> Declaration:
-        """Its one event and draw; nothing where the law stands alone."""
+        """Its one event and draw; nothing where the law stands alone.
+
+        Raises:
+            BadInput: the draw would be paid for and never made, for no map can be applied.
+        """
         if self.bought is None:
             return Declaration(())
+        if not may_calibrate(self.learner, self.constants):
+            raise BadInput(
+                f"final.calibrate buys a map of margins, and what {self.learner.name} trains has "
+                "no head that takes one. Nothing was spent. Set final.calibrate: null."
+            )
         query = Margins().query(self._model(()), self.bought)
         return declared([query], self.constants)
 
