@@ -253,8 +253,13 @@ def _adapt(network: nn.Module, lora: Lora) -> None:
         for name, layer in network.named_modules()
         if (is_linear(layer) and getattr(layer, "groups", 1) == 1) or is_turned(layer)
     }
-    _check_patterns("lora.targets", lora.targets, able)
-    for name in (one for one in able if _matches_any(one, lora.targets)):
+    targeted = [name for name in able if _matches_any(name, lora.targets)]
+    if not targeted:  # one of several that fits none may be another network's
+        raise BadInput(
+            f"learner.lora.targets: {', '.join(lora.targets)} fits none of the layers above "
+            f"features.until; {did_you_mean(lora.targets[0], able)}they are {', '.join(able)}."
+        )
+    for name in targeted:
         adapted = Adapted(able[name], lora)
         if lora.freeze == "down":
             adapted.down.weight.data.copy_(_frozen_factor(name, adapted.down.weight.shape))
@@ -303,7 +308,7 @@ def _trained_names(
         adapters = (name for name, layer in network.named_modules() if isinstance(layer, Adapted))
         names = [f"{name}.{part}.weight" for name in adapters for part in factors]
     else:
-        _check_patterns("trains", trains, weights)
+        _check_patterns(trains, weights)
         names = [name for name in weights if _matches_any(name, trains)]
     if not names:
         raise BadInput(
@@ -313,14 +318,13 @@ def _trained_names(
     return names
 
 
-def _check_patterns(key: str, patterns: Sequence[str], names: Iterable[str]) -> None:
-    """Each has to fit a tensor, or a layer: one that fits none is a slip, and would train less than
-    was meant."""
-    kind = "tensors" if key == "trains" else "layers"
+def _check_patterns(patterns: Sequence[str], names: Iterable[str]) -> None:
+    """Each has to fit a tensor: one that fits none is a slip, and would train less than was
+    meant."""
     for pattern in patterns:
         if not any(_matches_any(name, [pattern]) for name in names):
             raise BadInput(
-                f"learner.{key}: {pattern!r} fits none of the {kind} above features.until; "
+                f"learner.trains: {pattern!r} fits none of the tensors above features.until; "
                 f"{did_you_mean(pattern, names)}they are {', '.join(names)}."
             )
 
