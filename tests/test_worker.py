@@ -38,6 +38,7 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env=os.environ | {"LEFT_OUT": "1"},
         )
         assert self.parent.stdout
         self.prefix = [self.parent.stdout.readline().strip() for _ in range(4)]
@@ -231,6 +232,16 @@ def test_without_a_worker_a_command_runs_by_itself(light: Worker, tmp_path: Path
     light.parent.wait()
     assert light.start(script).wait(30) == 0
     assert (tmp_path / "parent").read_text() == str(os.getpid())
+
+
+def test_a_job_does_not_get_what_snakemake_has_left_out_of_its_environment(
+    light: Worker, tmp_path: Path
+) -> None:
+    """The worker began with what Snakemake began with, such as the name of a module around it."""
+    script = script_in(
+        tmp_path, "import os; print('LEFT_OUT' in os.environ, file=open('said', 'w'))"
+    )
+    assert light.said(script) == "False\n"
 
 
 def test_no_process_of_another_user_is_handed_a_job(monkeypatch: pytest.MonkeyPatch) -> None:

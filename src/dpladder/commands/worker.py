@@ -54,6 +54,7 @@ WITHOUT_THREADS = {
     **dict.fromkeys((THREADS, "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
     "JE_ARROW_MALLOC_CONF": "background_thread:false",  # of pyarrow's memory
 }
+AT_START = frozenset(os.environb)  # Snakemake may leave some of these out later on
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 
 
@@ -226,8 +227,8 @@ def _run(script: bytes, folder: bytes, *environment: bytes) -> NoReturn:
     code = 1
     try:
         os.chdir(folder)
-        for name in WITHOUT_THREADS:
-            del os.environ[name]
+        for name in {*AT_START, *map(os.fsencode, WITHOUT_THREADS)}:
+            os.environb.pop(name, None)
         # libraries have set others
         os.environb.update(pair.partition(b"=")[::2] for pair in environment)
         tempfile.tempdir = None  # the environment may name another
