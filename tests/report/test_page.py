@@ -221,8 +221,9 @@ def test_an_officer_a_user_and_a_researcher_each_find_their_answer_in_this_order
         "<dt>who is protected</dt><dd>each record</dd>",
         "test accuracy of the final model of main",
         "Of 2 columns age moves predictions of main most: from -1.25 at 0 to 2.5 at 100, in "
-        "log-odds of ill.",
+        "log-odds of ill, where 1 more is 2.7 times the odds.",
         "dpladder predict results/main/final/8/weights.safetensors",
+        "Who checks what is promised needs no private data: <code>dpladder verify results</code>",
         "6 private trials on 2 rungs looked for how far to step.",
         "<details><summary><h3>How each was trained</h3></summary>",
         "charges on mnist5k were paid here. All that was ever released of it composes to "
@@ -248,7 +249,8 @@ def test_what_would_still_fit_is_what_the_squares_of_mu_leave():
         for epsilon in (float(facts.epsilon_left), 1.0)
     ]
     assert 0.9999 * limit < gdp.compose(mus) <= limit
-    assert ("would still fit", f"ε = {facts.epsilon_left}") in promise(facts)
+    still = "would still fit: squares of μ add up, ε do not"
+    assert (still, f"ε = {facts.epsilon_left}") in promise(facts)
 
 
 def test_a_wide_table_of_few_rows_is_turned_and_what_is_one_throughout_is_left_out():

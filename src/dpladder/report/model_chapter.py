@@ -33,11 +33,12 @@ def promise(lineage: LineageFacts) -> Sequence[Fact]:
     figures = {
         "limit for life": limit and f"ε = {round_up_short(limit)}",
         "spent so far": f"ε = {round_up(stated.lifetime_spent)}",
-        "would still fit": lineage.epsilon_left and f"ε = {lineage.epsilon_left}",
+        "would still fit: squares of μ add up, ε do not": lineage.epsilon_left
+        and f"ε = {lineage.epsilon_left}",
         "who is protected": lineage.protected,
-        "an attacker finds at most": lineage.detectable
-        and f"{lineage.detectable} at {FALSE_ALARMS_PERCENT} % false alarms".replace(
-            " %", "\N{NO-BREAK SPACE}%"
+        f"found by an attacker who wrongly accuses {FALSE_ALARMS_PERCENT} % of others": (
+            lineage.detectable
+            and f"{lineage.detectable} at most".replace(" %", "\N{NO-BREAK SPACE}%")
         ),
     }
     return [(name, words) for name, words in figures.items() if words]
@@ -51,7 +52,8 @@ def lead_of_columns(summaries: Sequence[Summary]) -> Iterator[str]:
             first = effects.each[0]
             values = max(first.values, key=lambda one: max(one) - min(one))
             name, _, way = course(first, values).partition(": ")
-            of = f" of {effects.of[0]}" if (len(effects.of), effects.unit) == (1, ODDS) else ""
+            odds = f" of {effects.of[0]}, where 1 more is 2.7 times the odds"
+            of = odds if (len(effects.of), effects.unit) == (1, ODDS) else ""
             alone = sum(len(one.columns) == 1 for one in effects.each)
             crosses = " and their crosses" if alone < len(effects.each) else ""
             yield (
@@ -169,7 +171,7 @@ def _beside(summary: Summary, test: Tested) -> Iterator[str]:
 
 
 def commands(summary: Summary, artifact: str) -> Sequence[str]:
-    """How to use a final model, and how to check what is said of it.
+    """How to use a final model.
 
     Args:
         summary: the experiment's, with one target at least; a language model writes, others
@@ -186,7 +188,7 @@ def commands(summary: Summary, artifact: str) -> Sequence[str]:
     )
     explain = f"dpladder predict {artifact} NEW_DATA --explain"
     more = [explain] if summary.largest.effects is not None else []
-    return [use, *more, f"dpladder export {artifact} FOLDER", "dpladder verify results"]
+    return [use, *more, f"dpladder export {artifact} FOLDER"]
 
 
 def warnings(summary: Summary) -> Iterator[str]:
