@@ -88,7 +88,7 @@ def test_the_card_of_a_finished_model_says_what_its_statement_says(finished: Wor
         "Of this model: its own training and search compose to epsilon = 1.0000, at delta = 1e-05"
         in card
     )
-    assert "% of the budget, in mu squared" in card
+    assert "% of the budget was spent, in mu squared" in card
     assert "In brackets stand 95 % intervals, over noise and sampling." in card
 
 
