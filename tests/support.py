@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 
@@ -81,6 +82,23 @@ def mixture(records: int = 300, seed: int = 0) -> dict[str, np.ndarray]:
     centres = 2.0 * np.random.default_rng(0).normal(size=(3, 16))
     features = centres[labels] + rng.normal(size=(records, 16))
     return {"features": features.astype(np.float32), "labels": labels}
+
+
+def write_ill_or_well(path: Path, slopes: Sequence[float], constant: float = 0.0) -> np.ndarray:
+    """A table of 6,000 people with three numbers a, b and c, of whom some are ill: with log-odds
+    of `slopes` times their numbers, and a constant.
+
+    Returns:
+        Each one's probability.
+    """
+    random = np.random.default_rng(0)
+    rows = random.uniform(-1, 1, (6000, 3))
+    chances: np.ndarray = 1.0 / (1.0 + np.exp(-rows @ np.array(slopes) - constant))
+    labels = np.where(random.random(6000) < chances, "ill", "well")
+    pd.DataFrame(rows.round(6), columns=["a", "b", "c"]).assign(label=labels).to_csv(
+        path, index=False
+    )
+    return chances
 
 
 def release(

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from scipy.special import expit
+from support import write_ill_or_well
 
 import dpladder
 from dpladder.cli import main
@@ -27,11 +27,7 @@ def test_a_calibrated_model_says_what_its_probabilities_took(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
-    random = np.random.default_rng(0)
-    rows = random.uniform(-1, 1, (6000, 3))
-    ill = random.random(6000) < expit(2 * rows[:, 0] + rows[:, 1] - 2.0)
-    table = pd.DataFrame(rows.round(6), columns=["a", "b", "c"])
-    table.assign(label=np.where(ill, "ill", "well")).to_csv("rows.csv", index=False)
+    truth = write_ill_or_well(Path("rows.csv"), (2.0, 1.0, 0.0), -2.0)
     ranged = [{"name": name, "range": [-1, 1]} for name in "abc"]
     config = {
         "dataset": {
@@ -69,7 +65,6 @@ def test_a_calibrated_model_says_what_its_probabilities_took(
     # this many records tell the map well: probabilities come true, where they were far too sure
     model = dpladder.load(MODEL)
     sure = model.predict_proba("rows.csv")[:, 1]
-    truth = expit(2 * rows[:, 0] + rows[:, 1] - 2.0)
     assert np.abs(sure - truth).mean() < 0.08
     capfd.readouterr()
     assert main(["predict", MODEL, "rows.csv", "--output", "said.csv"]) == 0

@@ -18,7 +18,7 @@ from dpladder.plan.startup import Parsed, known_states
 FAILED = "train_final (target 1.0): ValueError: no such bound"
 
 
-def end(finished: Workspace, hook: str, failed: bool = False, reason: str = "") -> None:
+def end_run(finished: Workspace, hook: str, failed: bool = False, reason: str = "") -> None:
     finished.configure({"on_end": hook})
     project = resolve_defaults(load(["config.yaml"]))
     dag = build_dag(project)
@@ -31,7 +31,7 @@ def end(finished: Workspace, hook: str, failed: bool = False, reason: str = "") 
 def test_a_hook_is_told_the_outcome_and_the_lines_that_a_run_ends_with(
     finished: Workspace, capfd: pytest.CaptureFixture[str], failed: bool
 ) -> None:
-    end(finished, "cat > told.json", failed, FAILED if failed else "")
+    end_run(finished, "cat > told.json", failed, FAILED if failed else "")
     told = json.loads(Path("told.json").read_text("utf-8"))
     assert told["outcome"] == ("failed" if failed else "succeeded")
     assert told["text"].splitlines() == capfd.readouterr().err.splitlines()

@@ -34,7 +34,7 @@ resources: {threads: 1}
 """
 
 
-def told(folder: Path, environment: Mapping[str, str], *arguments: str) -> str:
+def output_of(folder: Path, environment: Mapping[str, str], *arguments: str) -> str:
     """What a command that ends well writes to its user."""
     ended = subprocess.run(
         [sys.executable, "-m", "dpladder", *arguments],
@@ -76,20 +76,20 @@ def test_a_user_of_other_habits_gets_the_same_plan_and_model_and_keeps_others_ou
         "COLUMNS": "20",
         "TERM": "dumb",
     }
-    assert told(folder, other, "check") == told(folder, plain, "check")
-    told(folder, other, "run")
+    assert output_of(folder, other, "check") == output_of(folder, plain, "check")
+    output_of(folder, other, "run")
     for kept in (home / ".dpladder", folder / "private"):
         assert kept.stat().st_mode & 0o077 == 0
     for command in (("verify", "results"), ("ledger", "show")):
-        assert told(folder, other, *command) == told(folder, plain, *command)
+        assert output_of(folder, other, *command) == output_of(folder, plain, *command)
     (model,) = folder.glob("results/main/final/*/weights.safetensors")
     answers = []
     for environment in (other, plain):
         command = ("predict", str(model), "visits.csv", "--output", "told.csv")
-        told(folder, environment, *command)
+        output_of(folder, environment, *command)
         answers.append((folder / "told.csv").read_bytes())
     assert answers[0] == answers[1]
     shutil.rmtree(folder / "results")  # what was paid for is restored, whoever asks
-    spent = told(folder, plain, "ledger", "show")
-    told(folder, plain, "run")
-    assert told(folder, plain, "ledger", "show") == spent
+    spent = output_of(folder, plain, "ledger", "show")
+    output_of(folder, plain, "run")
+    assert output_of(folder, plain, "ledger", "show") == spent

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import yaml
+from support import write_ill_or_well
 
 import dpladder
 from dpladder.cli import main
@@ -23,11 +23,7 @@ def test_curves_go_where_the_config_says_and_another_direction_is_paid_for(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
-    random = np.random.default_rng(0)
-    rows = random.uniform(-1, 1, (6000, 3))
-    ill = random.random(6000) < 1 / (1 + np.exp(-4 * rows[:, 0] - 4 * rows[:, 1]))
-    table = pd.DataFrame(rows.round(6), columns=["a", "b", "c"])
-    table.assign(label=np.where(ill, "ill", "well")).to_csv("rows.csv", index=False)
+    write_ill_or_well(Path("rows.csv"), (4.0, 4.0, 0.0))
     config: dict[str, Any] = {
         "dataset": {
             "lineage": "rows",

@@ -92,19 +92,7 @@ def check(configs: Sequence[Path]) -> None:
     """
     project = open_resolved(configs)
     for config in project.experiments.values():
-        features = config.features
-        if features.takes == "texts":
-            check_packages(features.model)
-        elif features.takes == "images":
-            check_name(features.model)
-        if features.until is not None:
-            # torch, which takes seconds to load
-            from dpladder.learn.finetune.parts import check_trained
-            from dpladder.network.cut import check_cut
-
-            network = check_cut(features)
-            if isinstance(config.learner, Tuning):
-                check_trained(config.learner, network)
+        _check_network(config)
     keys = keys_of(open_home())  # the run's own: a unit lies here in the part where it will lie
     print(
         "For your eyes only: what follows is private. What was seen is kept in the private folder "
@@ -174,6 +162,23 @@ def check(configs: Sequence[Path]) -> None:
             write_private(mark_of(config), b"")
     for lineage, costs in sorted(_costs_of_jobs(project).items()):
         print(f"time and memory of each private job on lineage {lineage}: {costs}")
+
+
+def _check_network(config: Config) -> None:
+    """Refuse a public network that cannot be had, cut or tuned as an experiment says."""
+    features = config.features
+    if features.takes == "texts":
+        check_packages(features.model)
+    elif features.takes == "images":
+        check_name(features.model)
+    if features.until is not None:
+        # torch, which takes seconds to load
+        from dpladder.learn.finetune.parts import check_tuning
+        from dpladder.network.cut import check_cut
+
+        network = check_cut(features)
+        if isinstance(config.learner, Tuning):
+            check_tuning(config.learner, network)
 
 
 def _costs_of_jobs(project: Project) -> dict[str, Path]:

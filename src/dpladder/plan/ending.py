@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 from dpladder.config import Project
+from dpladder.errors import os_error_text
 from dpladder.plan.follows import RESULTS
 from dpladder.plan.startup import STATEMENT, Parsed, exit_with_one_message, say
 from dpladder.privacy.accounting.rounding import round_up_short
@@ -52,13 +53,15 @@ def conclude(parsed: Parsed, before: Mapping[Path, int], failed: bool = False) -
         before: `logs()` when the run began. A log that did not change is of an earlier run.
         failed: whether the run ended early.
     """
-    stands = iter(()) if failed else _where_it_stands(parsed)
+    closing = iter(()) if failed else _closing_lines(parsed)
     lines = []
-    for line in chain(stands, (f"dpladder: {reason}" for reason in reasons(before))):
+    for line in chain(closing, (f"dpladder: {reason}" for reason in reasons(before))):
         say(line)
         lines.append(line)
     if command := parsed.project.main.on_end:
-        _tell(command, {"outcome": "failed" if failed else "succeeded", "text": "\n".join(lines)})
+        _call_hook(
+            command, {"outcome": "failed" if failed else "succeeded", "text": "\n".join(lines)}
+        )
 
 
 def reasons(before: Mapping[Path, int]) -> Iterator[str]:
@@ -75,7 +78,7 @@ def reasons(before: Mapping[Path, int]) -> Iterator[str]:
             yield reason[0]
 
 
-def _tell(command: str, message: Mapping[str, str]) -> None:
+def _call_hook(command: str, message: Mapping[str, str]) -> None:
     """A hook that fails is a line, and fails no run."""
     try:
         subprocess.run(
@@ -86,13 +89,15 @@ def _tell(command: str, message: Mapping[str, str]) -> None:
             timeout=PATIENCE,
             check=True,
         )
-    except (OSError, subprocess.SubprocessError) as error:
-        ended = getattr(error, "returncode", None)
-        how = f"took more than {PATIENCE:g} s" if ended is None else f"ended with {ended}"
-        say(f"on_end {how}; nothing else follows from that: {command}")
+    except subprocess.CalledProcessError as error:
+        say(f"on_end ended with {error.returncode}; nothing else follows from that: {command}")
+    except subprocess.TimeoutExpired:
+        say(f"on_end took more than {PATIENCE:g} s and was ended: {command}")
+    except OSError as error:
+        say(f"on_end could not start ({os_error_text(error)}): {command}")
 
 
-def _where_it_stands(parsed: Parsed) -> Iterator[str]:
+def _closing_lines(parsed: Parsed) -> Iterator[str]:
     """The statement may be of an earlier run, or of another lineage."""
     home = open_home(create=False)
     stated, current = {anchor.lineage: anchor for anchor in stated_anchors(RESULTS)}, True
@@ -108,7 +113,7 @@ def _where_it_stands(parsed: Parsed) -> Iterator[str]:
             yield f"{STATEMENT} is older than this; to compose it anew: dpladder run {STATEMENT}"
         current &= lineage in stated and stated[lineage] == ledgers.head(ledger)
     if current and PAGE.is_file():
-        yield from _worth(parsed.project)
+        yield from _lines_of_models(parsed.project)
         stated_here = parse_statement(read_statement(RESULTS))
         if left := foreign_files(stated_here, RESULTS, vouched_by_report(RESULTS)):
             yield (
@@ -118,7 +123,7 @@ def _where_it_stands(parsed: Parsed) -> Iterator[str]:
         yield f"The whole report: {PAGE}"
 
 
-def _worth(project: Project) -> Iterator[str]:
+def _lines_of_models(project: Project) -> Iterator[str]:
     """What the final models are worth, as far as summaries tell, and then all warnings."""
     paths = [RESULTS / name / "summary.json" for name in project.experiments]
     summaries = {path: json.loads(path.read_text("utf-8")) for path in paths if path.is_file()}

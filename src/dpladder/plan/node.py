@@ -81,8 +81,8 @@ def find_facts(node: Node, kind: Any, wanted: Callable[[Fact], bool] = lambda ma
         kind: a subclass of `Reads`.
         wanted: which facts to find; the plan's own are left out, and those that are `NEVER`.
     """
-    marks = {name: mark for name, mark in facts_of(kind).items() if mark.of and wanted(mark)}
-    facts = {name: mark.of(node) for name, mark in marks.items() if mark.of}
+    marks = facts_of(kind).items()
+    facts = {name: mark.of(node) for name, mark in marks if mark.of and wanted(mark)}
     return {name: value for name, value in facts.items() if value is not NEVER}
 
 

@@ -52,13 +52,14 @@ def lead_of_columns(summaries: Sequence[Summary]) -> Iterator[str]:
             first = effects.each[0]
             values = max(first.values, key=lambda one: max(one) - min(one))
             name, _, way = course(first, values).partition(": ")
-            odds = f" of {effects.of[0]}, where 1 more is 2.7 times the odds"
-            of = odds if (len(effects.of), effects.unit) == (1, ODDS) else ""
+            unit = effects.unit
+            if (len(effects.of), unit) == (1, ODDS):
+                unit += f" of {effects.of[0]}, where 1 more is 2.7 times the odds"
             alone = sum(len(one.columns) == 1 for one in effects.each)
             crosses = " and their crosses" if alone < len(effects.each) else ""
             yield (
                 f"Of {alone} columns{crosses} {name} moves predictions of {summary.experiment} "
-                f"most: {way}, in {effects.unit}{of}."
+                f"most: {way}, in {unit}."
             )
 
 

@@ -205,7 +205,7 @@ def tuned_model(learner: Tuning, constants: Constants) -> Tuned:
     )
 
 
-def check_trained(learner: Tuning, network: Network) -> None:
+def check_tuning(learner: Tuning, network: Network) -> None:
     """Refuse names of tensors or layers that are not above a cut, before anything is spent.
 
     Raises:
