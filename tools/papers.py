@@ -130,8 +130,8 @@ def rows_of_page(page: str) -> Iterator[tuple[str, str, str]]:
     """Of each row of the papers' tables: what it asks, its status, and what was measured."""
     for line in page.splitlines():
         cells = [cell.strip() for cell in line.removeprefix("|").removesuffix("|").split("|")]
-        if len(cells) == 5 and not cells[0].startswith(("---", "it asks")):
-            yield cells[0], cells[3], cells[4]
+        if len(cells) == 3 and not cells[0].startswith(("---", "it asks")):
+            yield cells[0], cells[1], cells[2]
 
 
 def rows_of_table() -> Iterator[Row]:
