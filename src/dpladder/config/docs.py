@@ -109,27 +109,26 @@ def reference() -> str:
     lines = [
         "# Config reference",
         "",
-        f"Generated from `src/dpladder/config/` by `{COMMAND}`. Unknown keys are errors. Every "
-        "value is public:",
-        "choose it before you look at the data, or derive it from releases. A default that is not "
-        "empty",
-        "is an example, too. `config/config.yaml` is the demo's.",
+        "Every key of the config, with what it may hold and, in bold, its default; a key without "
+        "one may",
+        "stay empty. Unknown keys are errors. Every value is public: choose it before you look at "
+        "the data,",
+        "or derive it from releases. `config/config.yaml` is the demo's, `config/examples/` has "
+        "more.",
+        f"(Generated from `src/dpladder/config/` by `{COMMAND}`.)",
         "",
-        "`experiments:` maps names to overrides of any key below except `mode`, `paths`,",
-        "`deployment` and `on_end`. Experiments share caches and ledger; the base itself is",
-        "called `main`.",
-        "Ready-made files are in `config/examples/`.",
+        "`experiments:` maps names to overrides of any key but `mode`, `paths`, `deployment` and",
+        "`on_end`. Experiments share caches and ledger; the base itself is called `main`.",
         "",
-        "`grid:` maps sections to named entries: an experiment for every combination of them, in",
-        "one table. The first combination is `main`; the others are called by their entries, such",
-        "as `lite1-digits`.",
+        "`grid:` maps sections to named entries: an experiment for every combination of them. The",
+        "first is `main`; the others are called by their entries, such as `lite1-digits`.",
         "",
         "| to | set |",
         "|---|---|",
         *(f"| {task} | {', '.join(f'`{key}`' for key in keys)} |" for task, keys in TASKS.items()),
         "",
-        "| key | allowed | default | meaning |",
-        "|---|---|---|---|",
+        "| key | allowed | meaning |",
+        "|---|---|---|",
         *map(_as_markdown, _rows(Config, "")),
         "",
     ]
@@ -209,20 +208,29 @@ def _alternatives(key: str, sections: Sequence[type[BaseModel]]) -> Iterator[Des
     default = next(field for field in chosen if not field.is_required())
     yield _described(f"{key}.name", allowed, default)
     if shared:
-        yield f"| *{key}: what several have* | | | each says below which of these it has |"
+        yield f"| *{key}: what several have* | | each says below which of these it has |"
         yield from shared
     for section in sections:
         rows = [row for row in keys if name_of(section) in row.methods]
         has = [row.name.removeprefix(f"{key}.") for row in rows if row in shared]
         also = f" Has {', '.join(f'`{name}`' for name in has if '.' not in name)}." if has else ""
-        yield f"| *{key}: {name_of(section)}* | | | {_cell(section.__doc__ or '')}{also} |"
+        yield f"| *{key}: {name_of(section)}* | | {_cell(section.__doc__ or '')}{also} |"
         yield from (row for row in rows if row not in shared)
 
 
 def _as_markdown(row: DescribedKey | str) -> str:
     if isinstance(row, str):
         return row
-    return f"| `{row.name}` | {_cell(row.allowed)} | {row.default} | {_cell(row.text)} |"
+    return f"| `{row.name}` | {_cell(_with_default(row))} | {_cell(row.text)} |"
+
+
+def _with_default(row: DescribedKey) -> str:
+    """What a key may hold, with its default in bold among the values, or behind them."""
+    values = row.allowed.split(" | ")
+    if row.default in values:
+        return ", ".join(f"**{value}**" if value == row.default else value for value in values)
+    bold = f"; **{row.default}**" if row.default not in ("", "empty") else ""
+    return ", ".join(values) + bold
 
 
 def _allowed_values(field: FieldInfo) -> str:
@@ -256,16 +264,15 @@ def _kind(kind: Any, metadata: tuple[Any, ...] = ()) -> str:
         )
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return "section"
-    return {int: "whole number", float: "number", bool: "true or false", str: "text"}[
-        kind
-    ] + _bounds(metadata)
+    names = {int: "whole number", float: "number", bool: "`true` | `false`", str: "text"}
+    return names[kind] + _bounds(metadata)
 
 
 def _bounds(metadata: tuple[Any, ...]) -> str:
     """The bounds of a number, such as ` > 0, ≤ 1`."""
     signs = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
     bounds = [
-        f" {sign} {getattr(item, name)}"
+        f" {sign} {getattr(item, name):,.10g}"
         for item in _flat(metadata)
         for name, sign in signs.items()
         if getattr(item, name, None) is not None
