@@ -90,7 +90,7 @@ def test_the_reference_says_what_several_learners_have_once_and_who_has_it() -> 
     adam = next(line for line in page.splitlines() if line.startswith("| *learner: dp_adam* |"))
     assert "`look`" in adam
     assert "`betas`" not in adam
-    assert page.count("| `learner.eta` | number > 0 | `1.0` | d0, a first estimate") == 1
+    assert page.count("| `learner.eta` | number > 0; **`1.0`** | d0, a first estimate") == 1
     assert page.count("| `learner.eta` |") == 4  # of others it means something else
 
 

@@ -32,22 +32,21 @@ class Unit(Section):
     """Whose privacy is protected."""
 
     by: Literal["record", "document", "user"] = "record"
-    """Whose records are protected together: one record, a document with all its spans
-    (dataset.spans), or all records of one user."""
+    """Whose records are protected together: a single record, a document's spans (dataset.spans), or
+    all of a user's."""
     cap: Count = 1
-    """Records of one document or user that count, at most; a key chooses which. 1 for records and
-    with pool."""
+    """Most records of a document or user that count; a key chooses which. 1 for records and with
+    pool."""
     called: Annotated[Words | None, NeutralAt(None)] = None
     """What statements call a user, with by: user. Fixed for the lineage's life. Empty: user.
     Example: patient"""
     pool: Literal["none", "mean"] = "none"
-    """Whether a user's records become one, under one label, whose features are the mean of
-    theirs."""
+    """mean: a user's records become a single record, the mean of their features."""
     conflicts: Conflicts = "nothing"
-    """With pool: what a user counts as whose records have different labels. any: the class among
-    them that comes last in dataset.classes. majority: the most frequent one, of equals the last.
-    mean: the mean of their numbers (dataset.target). Of findings, each by itself: nothing leaves it
-    out, any takes one record, majority half of those that know."""
+    """With pool: what a user counts as whose labels differ. any: the class among them that comes
+    last in dataset.classes. majority: the most frequent, of equals the last. mean: the mean of
+    their numbers. Of findings, each by itself: nothing leaves it out, any takes one record,
+    majority half of those that know."""
 
     def _problems(self) -> Iterator[str]:
         if self.by == "record" and self.cap != 1:
@@ -84,8 +83,8 @@ class Split(Section):
     """How a unit finds its part."""
 
     rule: Literal["hash", "given"] = "hash"
-    """Who decides a unit's part. hash: a keyed hash of the unit's id. given: the source's own
-    column split."""
+    """What decides a unit's part. hash: a keyed hash of its id. given: the source's column
+    split."""
     test: Fraction | None = None
     """Expected share of units in the test part. Empty: 0.2, but 0 for a new lineage whose
     experiments all have dataset.public_test. Example: 0.3"""
@@ -115,8 +114,8 @@ class Column(Section):
     name: Words
     """The column's name. Example: age"""
     levels: tuple[Words, ...] = ()
-    """All values that the column may hold, each a feature of 1 or 0. Numbers stand in quotes.
-    Example: [red, green, blue]"""
+    """Its possible values, each a feature of 1 or 0. Numbers stand in quotes. Example: [red, green,
+    blue]"""
     range: tuple[float, float] | None = None
     """Smallest and largest value, known publicly. Values are cut there and scaled to -1 to 1.
     Empty: numbers as they are. Example: [0, 100]"""
@@ -124,20 +123,18 @@ class Column(Section):
     """What a missing number counts as, known publicly. Empty: a record without it counts as
     nothing. Example: 40"""
     mark_missing: Annotated[bool, NeutralAt(False)] = False
-    """Whether a feature marks missing numbers, 1 there and else 0. Needs missing."""
+    """Whether a feature marks missing numbers by 1. Needs missing."""
     scale: Annotated[Literal["linear", "log"], NeutralAt("linear")] = "linear"
-    """How numbers lie in their range. log: by their logarithm, or that of one more where the range
-    begins at 0."""
+    """log: numbers count by their logarithm, log(1 + x) where the range begins at 0."""
     knots: Annotated[Count | tuple[float, ...] | None, NeutralAt(None)] = None
-    """Where the column's curve bends: a number of equal pieces, or the places between its ends.
-    Empty: features.curves says. Example: 8"""
+    """Where its curve bends: how many equal pieces, or the values themselves. Empty:
+    features.curves says. Example: 8"""
     curve: Annotated[bool, NeutralAt(True)] = True
-    """Whether the column may be a curve. false: it is a line."""
+    """false: a line, never a curve."""
     monotone: Annotated[Literal["up", "down"] | None, NeutralAt(None)] = None
-    """Whether a final model's prediction may only rise, or only fall, with the number. Of two
-    classes that is the log-odds of the second one, of findings that of each. Released weights are
-    projected, for free. Where it changes later, the final training is paid anew. Empty: either.
-    Example: up"""
+    """A final model's prediction may only rise, or only fall, with the number: the log-odds of the
+    second of two classes, or of each finding. Released weights are projected, for free. A later
+    change pays the final training anew. Empty: either. Example: up"""
 
     def _problems(self) -> Iterator[str]:
         if self.range is None and (self.scale != "linear" or self.knots is not None):
@@ -191,13 +188,13 @@ class NumberTarget(Section):
     """Its smallest and largest value, known publicly. Values beyond are cut to it. Example: [0,
     100]"""
     column: Words | None = None
-    """The column of a table, or the array, that holds each record's number. Empty: label, and of a
-    folder the names of the folders in it. Example: age"""
+    """The table's column, or the array, of each record's number. Empty: label, and of a folder the
+    names of the folders in it. Example: age"""
     unit: Annotated[Words | None, NeutralAt(None)] = None
     """What the number is counted in, as the page writes it. Empty: nothing. Example: days"""
     error: Annotated[Positive | None, NeutralAt(None)] = None
-    """Largest error that tests count; larger ones count as this one. Publicly known. Another one
-    asks the test anew, and no training. Empty: a first look at errors says it. Example: 20"""
+    """Largest error that tests count, publicly known; larger errors count as this. A change asks
+    the test anew, and no training. Empty: a first look at errors says it. Example: 20"""
 
     def _problems(self) -> Iterator[str]:
         taken = {*RESERVED_COLUMNS, *COLUMNS_OF_PREDICTIONS} - {"label"}
@@ -219,11 +216,11 @@ class Group(Section):
     names: Annotated[Groups, Field(min_length=1)]
     """The groups, never read off the data. Example: [north, south, east]"""
     column: Words | None = None
-    """The column of a table, or the array, that holds each record's group. Empty: level says where.
-    Example: hospital"""
+    """The table's column, or the array, of each record's group. Empty: level says where. Example:
+    hospital"""
     level: Literal[1, 2] | None = None
-    """Which folder is the group. 1: as in group/class/file. 2: as in class/group/file. Empty:
-    column says where. Example: 1"""
+    """Which folder is the group. 1: group/class/file. 2: class/group/file. Empty: column says.
+    Example: 1"""
 
     def _problems(self) -> Iterator[str]:
         if len(set(self.names)) != len(self.names):
@@ -259,13 +256,13 @@ class TrainedGroup(Group):
 
 
 class UnitCounts(Section):
-    """A noised histogram of the training part's units by class, before anything else is spent. A
-    run stops where fewer than half of nominal_size count as something, or fewer than a tenth are
-    outside the most frequent class. null: nothing is counted, and no data stops a run."""
+    """A noised histogram of the training part's units by class, before all else. A run stops where
+    fewer than half of nominal_size count as something, or fewer than a tenth are outside the most
+    frequent class. null: nothing is counted, and no data stops a run."""
 
     epsilon: Epsilon | None = None
-    """Epsilon of these counts alone. Empty: the least at which a run with none of its units stops
-    but for once in a million. That is 1 % of mu^2 at most. Example: 0.02"""
+    """Epsilon of these counts. Empty: the least at which a run without any of its units stops but
+    for once in a million, 1 % of mu^2 at most. Example: 0.02"""
 
 
 Where = Annotated[
@@ -324,24 +321,26 @@ class Dataset(Section):
     lineage: Name
     """The data's name for life, which every later version keeps. Example: clinic-chests"""
     source: Where = Field(
-        description=f"Where the records come from. One of: {' | '.join(FORMS)}",
+        description=f"Where the records come from. One of: {'; '.join(FORMS)}",
     )
     columns: Annotated[tuple[Chosen, ...], OF_TABLES] = ()
-    """Columns that are features, in this order, by name, or with public levels or a range. Of
-    jsonl, also which of id, user and split its lines have. Empty: all but label, id, user, split
-    and a pandas index. Example: [visits, {name: age, range: [0, 100]}]"""
+    """The features in their order: names, or columns with public levels or a range. Of jsonl, also
+    which of id, user and split its lines have. Empty: all but label, id, user, split and a pandas
+    index. Example: [visits, {name: age, range: [0, 100]}]"""
     crosses: Annotated[tuple[Cross, ...], NeutralAt(()), OF_TABLES] = ()
-    """Pairs of columns with ranges or levels whose effects hang on each other, by public knowledge.
-    Each adds the products of their hats or levels. Empty: none. Example: [[longitude, latitude]]"""
+    """Pairs of columns with ranges or levels whose effects depend on each other, by public
+    knowledge. Each adds the products of their curves or levels. Empty: none. Example: [[longitude,
+    latitude]]"""
     label: Annotated[Words | tuple[Words, ...] | None, OF_COLUMNS] = None
-    """The column, or array, of each record's class. With labels: many also a list of columns, which
-    names the classes. Empty: label. Example: diagnosis"""
+    """The column, or array, of each record's class. With labels: many also a list of columns, the
+    classes' names. Empty: label. Example: diagnosis"""
     id: Annotated[str | None, Field(min_length=1), OF_COLUMNS] = None
     """The column of each record's own id. Empty: id, where there is one. Example: case"""
     user: Annotated[str | None, Field(min_length=1), OF_COLUMNS] = None
     """The column that says whose a record is. Empty: user, where there is one. Example: patient"""
     nominal_size: Count
-    """About how many units train: a round, public figure. Sums are divided by it. Example: 4000"""
+    """About how many units train: a round, public figure, by which sums are divided. Example:
+    4000"""
     target: Annotated[NumberTarget | None, NeutralAt(None)] = None
     classes: Annotated[Count | tuple[str, ...] | None, OF_CLASSES] = None
     """The classes in their order, or how many. Empty: those of a data set known by name, or of the
@@ -350,35 +349,33 @@ class Dataset(Section):
     """The largest class's share, known from elsewhere. The report compares accuracy with it. Empty:
     no comparison. Example: 0.9"""
     rare: Annotated[Annotated[float, Field(gt=0, lt=1)] | None, OF_CLASSES] = None
-    """The share of the rarest class or finding, known from elsewhere. Few records of it then stop
-    no run, and the plan says whether a test can see it. Empty: not known. Example: 0.03"""
+    """The rarest class's or finding's share, known from elsewhere. Few records of it then stop no
+    run, and the plan says whether a test can see it. Empty: not known. Example: 0.03"""
     labels: Count | Literal["many", "number"] = 1
-    """Largest number of classes of a record. Above 1 (learner dp_ls) a label is a list, or cat|dog,
-    and a prediction is right if it names one. many (multi-label): any number of findings, or none,
-    each told by itself. number: dataset.target sets it."""
+    """Most classes of a record. Above 1 (learner dp_ls) a label is a list, or cat|dog, and a
+    prediction is right if it names one. many (multi-label): any number of findings, or none, each
+    told by itself. number: set by dataset.target."""
     unknown: Annotated[Counted, OF_FINDINGS] = "ignore"
-    """What a finding of -1 (uncertain) or blank counts as. ignore: left out for
-    this record. 0: absent. 1: present."""
+    """What a finding of -1 (uncertain) or blank counts as. ignore: left out for this record. 0:
+    absent. 1: present."""
     blank: Annotated[Counted | None, OF_FINDINGS] = None
-    """What a blank finding counts as; blank often means not mentioned. Empty: as
-    unknown. Example: 0"""
+    """What a blank finding, often not mentioned, counts as. Empty: as unknown. Example: 0"""
     version: Annotated[int | None, NeutralAt(None)] = None
     """The number of this version of the data. Changed data gets another number and is asked anew,
-    at its price. Under the same number releases are restored, and units that came later count as
-    nothing. Experiments of one lineage with different sources need a number each. Empty: no number,
-    for data that never changed. Example: 2"""
+    at its price; under the same number releases are restored, and later units count as nothing.
+    Experiments of a lineage with different sources need a number each. Empty: none, for data that
+    never changed. Example: 2"""
     links: Annotated[Links, OF_FOLDERS] = "none"
-    """Which links in a folder are followed. none: a file that is a link counts as nothing. inside:
-    those within the source."""
+    """Which links in a folder are followed. none: a link counts as nothing. inside: those within
+    the source."""
     declared_public: bool = False
     """Whether nobody in the data needs protection. true: required by mode: research."""
     spans: Annotated[bool, OF_SPANS] = False
-    """Whether a text longer than features.tokens becomes several records. dataset.unit.by is then
-    document or user, and dataset.unit.cap of them count."""
+    """Whether a text longer than features.tokens becomes several records, of which dataset.unit.cap
+    count; dataset.unit.by is then document or user."""
     equal_rows: Annotated[Literal["one_record"] | None, NeutralAt(None)] = None
-    """What equal rows of a table without ids are. one_record: one record, stored several times.
-    Empty: the run is refused where the levels allow fewer different rows than nominal_size.
-    Example: one_record"""
+    """one_record: equal rows of a table without ids are one record. Empty: the run is refused where
+    the levels allow fewer different rows than nominal_size. Example: one_record"""
     census: UnitCounts | None = Field(default_factory=UnitCounts)
     group: TrainedGroup | None = None
     unit: Unit = Field(default_factory=Unit)
@@ -390,15 +387,15 @@ class Dataset(Section):
     """Another source, declared public, to score trials on for free. Empty: private records score
     them. Example: folder:public/validation"""
     public_sample: Where | None = None
-    """A few hundred records of the same kind, declared public. Their mean centres the features;
-    labelled ones train the first head (learner.init: public) or guide each step (learner.public).
-    Empty: none. Example: folder:public/sample"""
+    """A few hundred similar records, declared public. Their mean centres the features; labelled,
+    they train the first head (learner.init: public) or guide each step (learner.public). Empty:
+    none. Example: folder:public/sample"""
     public_unlabelled: Annotated[Where | None, OF_CLASSES] = None
-    """Many records of the same kind, declared public, without labels. The final head labels them,
-    and a student that learns those labels is released beside it, for free. Empty: none. Example:
+    """Many similar records, declared public, without labels. The final head labels them, and a
+    student that learns those labels is released beside it, for free. Empty: none. Example:
     folder:public/unlabelled"""
     public_size: Annotated[Count | None, OF_SAMPLE] = None
-    """About how many records public_sample has. The plan then says how much of a step is theirs,
+    """About how many records public_sample has: the plan then says how much of a step is theirs,
     and whether trials pay. Empty: not known. Example: 200"""
 
     def _problems(self) -> Iterator[str]:

@@ -49,21 +49,19 @@ class Also(Section):
     declared_public: bool = False
     """Whether nobody in that source needs protection. true: its counts are exact and free."""
     classes: Renamed = ()
-    """What its labels count as, in the words of dataset.classes: a list for the labels 0, 1, ...,
-    where null leaves one out, or a mapping. Empty: each label counts under its own name. Example:
-    {car: automobile}"""
+    """What its labels count as, in words of dataset.classes: a mapping, or a list for the labels 0,
+    1, ..., where null leaves one out. Empty: their own names. Example: {car: automobile}"""
     group: Group | None = None
-    """The groups of that source's records, for measures: groups, and for tests of some groups.
-    Empty: none."""
+    """That source's groups, for measures: groups and tests of some groups. Empty: none."""
     of: Name | None = None
-    """The test whose records are measured, corrupted or of some groups: test, or another name here.
-    Empty: the records of source. Example: test"""
+    """Whose records are measured, corrupted or of some groups: test, or another name here. Empty:
+    those of source. Example: test"""
     groups: Groups = ()
     """Groups of `of` whose records are counted. Empty: those that it counts itself. Example:
     [east]"""
     corruption: Literal["blur", "noise"] | None = None
-    """Gaussian blur or noise on the image that the network sees, as in ImageNet-C. Noise is drawn
-    from the image itself, so the same every time. Empty: nothing. Example: blur"""
+    """Gaussian blur or noise on what the network sees, as in ImageNet-C; noise follows from the
+    image, so it is the same every time. Empty: nothing. Example: blur"""
     severities: Annotated[tuple[Annotated[int, Field(ge=1, le=5)], ...], Field(min_length=1)] = (
         1,
         2,
@@ -71,7 +69,7 @@ class Also(Section):
         4,
         5,
     )
-    """How strong the corruption is, from 1 to 5: a test for each."""
+    """How strong the corruption is: a test for each."""
     epsilon: Epsilon | None = None
     """Epsilon of each count of private records, beside evaluate.epsilon. Empty: the records are
     public. Example: 0.5"""
@@ -249,15 +247,13 @@ class Evaluate(Section):
     """Epsilon of the count on the private test part. Empty: as much as the final training. Example:
     0.5"""
     measures: Annotated[Measures, OF_PREDICTIONS] = ("accuracy",)
-    """What the test buys: one measure or a list, at one price. accuracy: how many are right.
-    classes, groups: right and wrong of each class or group. confusion, auc: classes, and what each
-    was taken for, or AUC of two classes. calibration: accuracy, and how sure the model was.
-    decision: classes, and how often who acts from `threshold` on is right, of two classes or
-    findings. Of a number (dataset.target): rmse, mae, and r2. Example: [auc, calibration,
-    groups]"""
+    """What the test buys, at one price (docs/evaluation.md). accuracy: how many are right. classes,
+    groups: that of each class or group. confusion: what each class was taken for. auc: of two
+    classes or findings. calibration: how sure the model was. decision: how often who acts from
+    `threshold` on is right. Of numbers: rmse, mae, r2. Example: [auc, calibration, groups]"""
     threshold: Annotated[float | None, Field(gt=0, lt=1), NeutralAt(None), OF_DECISIONS] = None
-    """The probability, of the second class or of each finding, from which people act. Another one
-    asks the test anew. Empty: no decision is counted. Example: 0.1"""
+    """The probability of the second class, or of each finding, from which people act. A change asks
+    the test anew. Empty: no decision is counted. Example: 0.1"""
     also: Annotated[tuple[Also, ...], OF_PREDICTIONS] = ()
     """Further tests, measured in the same way. Empty: none. Example: [{name: blurred, of: test,
     corruption: blur, epsilon: 0.5}]"""

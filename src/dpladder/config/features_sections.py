@@ -53,33 +53,30 @@ class Features(Section):
     """A public pretrained network turns each record into a feature vector, once."""
 
     model: str = Field("efficientnet_lite0", min_length=1)
-    """The public network. Images: any timm model, hf-hub:<owner/name>, or local-dir:<folder> as
-    timm saves one. Texts: minilm (all-MiniLM-L6-v2), or hf:<name or folder> for an encoder of
-    transformers. none: the source holds features. efficientnet_lite0, 1 and 2 come bundled."""
+    """The public network. Images: a timm model, hf-hub:<owner/name>, or local-dir:<folder> as timm
+    saves it. Texts: minilm (all-MiniLM-L6-v2), or hf:<name or folder> of transformers. none: the
+    source holds features. efficientnet_lite0, 1 and 2 are bundled."""
     weights: Annotated[str, Field(min_length=1), OF_NETWORKS] = "bundled"
-    """The network's weights: bundled, pretrained (also for hf: and hf-hub:), or random (public seed
-    0, to train from scratch). Or a checkpoint's path, to .safetensors, .pth, .pt or .bin."""
+    """Its weights: bundled, pretrained (also of hf: and hf-hub:), or random (public seed 0, to
+    train from scratch). Or a .safetensors, .pth, .pt or .bin."""
     image_size: Annotated[PixelsPerSide | None, OF_IMAGES] = None
     """Pixels per side that the network sees. Empty: the model's own. Example: 224"""
     largest_image: Annotated[int, Field(ge=64, le=2**32), OF_IMAGES] = LARGEST_IMAGE
-    """Pixels of an image before it is scaled, at most. A larger one counts as nothing."""
+    """Most pixels of an image before it is scaled; a larger image counts as nothing."""
     tokens: Annotated[int, Field(ge=4, le=8192), OF_TEXTS] = 64
-    """Tokens of a text that the network sees. A longer text is cut, a shorter one is filled up."""
+    """Tokens that the network sees. Longer texts are cut, shorter ones filled up."""
     pooling: Annotated[Pooling, OF_TEXTS] = "mean"
     """What of a text's last layer is kept. mean, cls, last: the mean, the first or the last token.
-    none: each token is followed by the next (task: language_model sets it)."""
+    none: every token (set by task: language_model)."""
     mirror: Annotated[bool, OF_IMAGES] = False
-    """Whether every second view is mirrored too, with learner.augment. Pictures bear that, letters
-    do not."""
+    """Whether learner.augment mirrors every second view. Pictures bear that, letters do not."""
     layers: Annotated[Layers, OF_NETWORKS, OF_POOLED] = "auto"
-    """Depths of the network whose pooled outputs are laid side by side, each scaled to one length.
-    auto: of images the last three stages, or the last output where n0*mu is below 100. Of texts:
-    the word embeddings and the last layer. last: the network's own pooled output. Or names, such as
-    [blocks.4, last]."""
+    """Depths whose pooled outputs stand side by side, each scaled to one length. auto: of images
+    the last three stages, or last where n0*mu is below 100; of texts the word embeddings and the
+    last layer. last: the network's own pooled output. Or names, such as [blocks.4, last]."""
     until: Annotated[str | None, Field(min_length=1), OF_NETWORKS] = None
-    """The last layer that stays frozen, for learners that train the network. input: decoded pixels
-    or tokens, to train from the first layer on. Empty: nothing of the network is trained. Example:
-    blocks.5"""
+    """The last frozen layer, for learners that train the network. input: none is, training begins
+    at pixels or tokens. Empty: the network is not trained. Example: blocks.5"""
     normalize: Annotated[bool, OF_POOLED] = False
     """Whether every record is scaled to unit length."""
     dtype: Literal["float16", "float32"] = "float16"
@@ -87,27 +84,26 @@ class Features(Section):
     batch_size: Annotated[Count, OF_NETWORKS] = 64
     """Records per forward pass, padded to one fixed shape."""
     shards: Count | Literal["auto"] = 1
-    """Number of independent extraction jobs. auto: one for every 20,000 declared units."""
+    """Number of extraction jobs. auto: one for every 20,000 declared units."""
     centre: Annotated[Literal["auto", "public", "network", "noised", "none"], OF_POOLED] = "auto"
-    """Whose mean is taken away. public: that of dataset.public_sample. network: the network's own,
-    by its last norm. noised: the data's, at features.mean or a price that the plan chooses. auto:
-    the best that is free, else noised where that pays."""
+    """Whose mean is taken away. public: dataset.public_sample's. network: its own, by its last
+    norm. noised: the data's, at features.mean or a price that the plan chooses. auto: the best free
+    one, else noised where that pays."""
     mean: Annotated[Mean | None, OF_POOLED] = None
     length: Annotated[Length, OF_POOLED] = 32.0
-    """The public length that every record is scaled to after centring. as_is: records keep theirs.
-    at_most: they do, and longer ones are cut to typical, before centring."""
+    """Public length that records are scaled to after centring. as_is: they keep theirs. at_most:
+    longer ones are cut to typical, before centring."""
     typical: Positive = 32.0
-    """With length: as_is or at_most, how long a record typically is, a public figure. 32 is
-    EfficientNet-Lite0 on images. Columns of dataset.target are cut to 1, where this is left
-    out."""
+    """With length: as_is or at_most, a record's typical length, a public figure. 32 is
+    EfficientNet-Lite0's. Columns of dataset.target are cut to 1 without it."""
     constant: Annotated[Fraction, OF_POOLED] = 0.2
     """Share of a centred record's length that a constant feature takes."""
 
     curves: Annotated[
         Pieces | Literal["auto"], NeutralAt(0), NeutralAt("auto"), OF_TABLES_ALONE
     ] = "auto"
-    """In how many equal pieces the range of each column of numbers falls, between which its line
-    may bend. 0: lines. auto: the number that n0*mu can pay for."""
+    """Equal pieces of each range, between which a column's line may bend. 0: lines. auto: as many
+    as n0*mu can pay for."""
 
     @property
     def stored(self) -> str:

@@ -46,8 +46,8 @@ SamplingRate = Annotated[
     Field(
         gt=0,
         le=1,
-        description="Share of the units at each step. 1: all of them, which costs exactly its "
-        "Gaussian. Below 1: a Poisson sample.",
+        description="Share of the units at each step. 1: all, which costs exactly its Gaussian. "
+        "Below 1: a Poisson sample.",
     ),
 ]
 
@@ -55,9 +55,8 @@ SamplingRate = Annotated[
 Clipping = Annotated[
     Literal["flat", "automatic"],
     Field(
-        description="How a gradient is kept within clip. flat: a longer one is cut to it. "
-        "automatic: every one is scaled to clip * g / (|g| + 0.01) (Bu et al. "
-        "2023)."
+        description="flat: a gradient longer than clip is cut to it. automatic: each is scaled to "
+        "clip * g / (|g| + 0.01) (Bu et al. 2023)."
     ),
 ]
 
@@ -67,9 +66,9 @@ Schedule = Literal["constant", "cosine", "linear"]
 Linked = Annotated[
     LinkName,
     Field(
-        description="From logits to the loss. softmax: one over the classes. sigmoid: one for "
-        "each of m classes, whose biases start at -log(m - 1), a probability of 1/m. "
-        "identity: half the squared error, which dataset.target sets."
+        description="From logits to the loss. softmax: over the classes. sigmoid: for each of m "
+        "classes, its bias from -log(m - 1) on, a probability of 1/m. identity: half the squared "
+        "error, set by dataset.target."
     ),
 ]
 
@@ -85,11 +84,10 @@ Init = Annotated[
 Public = Annotated[
     Literal["auto", "none", "gradient"],
     Field(
-        description="Whether labelled records of dataset.public_sample guide training, at "
-        "no cost. gradient: training starts from the head of init: public, and "
-        "each step adds their mean gradient, weighted by variances. auto: so "
-        "where there is a public_sample and a softmax head from zero, but for a"
-        " network without learner.head."
+        description="Whether dataset.public_sample's labels guide training, at no cost. gradient: "
+        "training starts from the head of init: public, and each step adds the sample's mean "
+        "gradient, weighted by variances. auto: gradient for a softmax head from zero, but for a "
+        "network without learner.head."
     ),
 ]
 Look = Annotated[
@@ -97,9 +95,8 @@ Look = Annotated[
     Field(
         ge=0,
         lt=1,
-        description="Share of a training's mu^2 that buys a noised count of the public "
-        "head's right answers, with public: gradient. Where they are too few "
-        "the sample is not followed. 0: you vouch for the sample.",
+        description="Share of a guided training's mu^2 for a noised count of the public head's "
+        "right answers. Where they are too few the sample is not followed. 0: you vouch for it.",
     ),
 ]
 Augment = Annotated[
@@ -107,8 +104,8 @@ Augment = Annotated[
     Field(
         ge=1,
         le=64,
-        description="Views per image of the training part, at no further cost: the image "
-        "and fixed crops of it, whose gradients are averaged before clipping.",
+        description="Views per training image, at no cost: itself and fixed crops, whose "
+        "gradients are averaged before clipping.",
     ),
 ]
 
@@ -283,7 +280,7 @@ class Descending(HeadTraining):
     average: Literal["none", "ema", "swa"] = "none"
     """Which iterate is released: the last, or an average."""
     free_step: bool = False
-    """Whether one last step is taken along the last direction. It is free post-processing."""
+    """Whether a last, free step is taken along the last direction."""
 
     @property
     def sampling(self) -> float:
@@ -314,8 +311,7 @@ class Rated(Descending):
     """A descent whose learning rate is given."""
 
     schedule: Schedule = "constant"
-    """How the learning rate falls over the steps: not at all, along half a cosine, or along a line.
-    eta is the first step's."""
+    """How the learning rate falls from eta on: not at all, along half a cosine, or a line."""
 
     @property
     def lr_schedule(self) -> Schedule:
@@ -327,13 +323,13 @@ class ByMomentum(Rated):
 
     searches: ClassVar[Searched] = "rate"
     momentum: Fraction = 0.9
-    """Heavy-ball momentum, from 0 to below 1."""
+    """Heavy-ball momentum."""
     free_step: bool = True
-    """Whether one last step is taken along the momentum buffer. It is free post-processing."""
+    """Whether a last, free step is taken along the momentum buffer."""
 
 
 class Lora(Section):
-    """Low-rank adapters beside frozen matrices: up @ down is added to each (Hu et al. 2021)."""
+    """Low-rank adapters: up @ down is added to frozen matrices (Hu et al. 2021)."""
 
     rank: Count = 4
     """Rank of an adapter: rows of down, columns of up."""
@@ -343,13 +339,13 @@ class Lora(Section):
     """Patterns of names of linear and convolution layers (GPT-2's c_attn, c_fc and c_proj too). *:
     all of them."""
     freeze: Literal["down", "none"] = "down"
-    """Which factor stays as a public seed draws it. down: up alone is trained, so no noise
-    multiplies noise (Sun et al. 2024, FFA-LoRA). none: both are trained."""
+    """down: it stays as a public seed draws it, so no noise multiplies noise (Sun et al. 2024,
+    FFA-LoRA). none: both are trained."""
 
 
 class Head(Section):
-    """A private head, released once: every training of the network with equal keys starts from
-    it."""
+    """A private head, released once, from which all trainings of the network with equal keys
+    start."""
 
     epsilon: Epsilon
     """Epsilon of the head alone, at the lineage's delta. Example: 0.5"""
@@ -364,8 +360,8 @@ class Tuning(HeadTraining):
         "last_block"
     )
     """What is trained beside the head. head: nothing. norm_and_bias: vectors alone (BitFit).
-    last_block: the last block and what follows it. all: everything above the cut. lora: adapters.
-    Or patterns of tensor names."""
+    last_block: it and what follows. all: everything above the cut. lora: adapters. Or patterns of
+    tensor names."""
     lora: Lora = Field(default_factory=Lora)
     head: Head | None = None
 
@@ -395,7 +391,7 @@ SumsShared = Literal["covariance", "all"]
 
 
 class SharedCovariance(Section):
-    """A noised feature covariance, released once and shared by every training with equal keys."""
+    """A noised feature covariance, released once for every training with equal keys."""
 
     epsilon: Epsilon
     """Epsilon of the shared sums together, at the lineage's delta. Example: 0.2"""
@@ -404,16 +400,15 @@ class SharedCovariance(Section):
 
 
 class SharedSums(SharedCovariance):
-    """Noised sums, released once and shared by every training with equal keys: the covariance, or
-    all that DP-LS asks for. Trials on all sums pay for their scores alone, and the final training
-    makes them more exact. The file holds 2 d^2 bytes for the covariance, with sums: all as many for
-    each class."""
+    """Noised sums, released once for every training with equal keys: the covariance, or all that
+    DP-LS asks for. Trials on all sums pay for their scores alone, and the final training makes them
+    more exact. A file of 2 d^2 bytes, with sums: all as many for each class."""
 
     sums: SumsShared = "covariance"  # type: ignore[assignment]
     """Which sums are shared."""
     alpha: tuple[Alpha, ...] = ()
-    """With sums: all, public values of alpha that trials take in turn; the final training takes the
-    best trial's. Empty: learner.alpha. Example: [0.1, 1]"""
+    """With sums: all, values of alpha that trials take in turn; the final training takes the best
+    trial's. Empty: learner.alpha. Example: [0.1, 1]"""
 
     def _problems(self) -> Iterator[str]:
         if self.alpha and self.sums != "all":

@@ -38,12 +38,12 @@ class Lifetime(Section):
     """The most that may ever be spent on the lineage."""
 
     epsilon: Epsilon
-    """Limit on everything ever spent on this lineage, at its delta. It cannot be raised later.
-    Example: 8.0"""
+    """Limit on all that is ever spent on this lineage, at its delta. It cannot be raised. Example:
+    8.0"""
     loss: NonNegative = 0.0
-    """Part of that epsilon kept for the pure losses of private selections (hpo), all together."""
+    """Part of that epsilon for the pure losses of all private selections (hpo)."""
     weight: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 1.0
-    """Product of the mean numbers of runs of all private selections (hpo) that may ever be."""
+    """Most that the mean numbers of runs of all private selections (hpo) may multiply to."""
 
     def _problems(self) -> Iterator[str]:
         if self.loss >= self.epsilon:
@@ -62,9 +62,9 @@ class Privacy(Section):
     """What neighbouring data sets are, fixed for life. add_remove: one unit more or less.
     replace_one: one unit replaced."""
     share: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] | None = None
-    """Share of delta for what is only nearly Gaussian: trainings on samples, some searches. Fixed
-    for life. A final training on samples is booked at a tenth of it. Empty: 0.3 where an experiment
-    samples, 0.1 for such a search, else nothing. Example: 0.1"""
+    """Share of delta for what is only nearly Gaussian: trainings on samples, which take a tenth of
+    it each, and some searches. Fixed for life. Empty: 0.3 where an experiment samples, 0.1 for such
+    a search, else nothing. Example: 0.1"""
     lifetime: Lifetime | None = None
     """The lineage's limit for life. Empty: no lifetime guarantee is stated. Example: {epsilon:
     8.0}"""
@@ -78,7 +78,7 @@ class Research(Section):
     repeats: Annotated[Count, IN_RESEARCH] = 1
     """Number of independent repetitions of the whole experiment."""
     searches: Annotated[tuple[str, ...], NeutralAt(()), IN_RESEARCH] = ()
-    """Searches that compare_hpo compares. ablations: the ladder with one part changed. Empty: all.
+    """Searches that compare_hpo compares; ablations: the ladder with one part changed. Empty: all.
     Example: [ladder, random_search]"""
 
 
@@ -110,21 +110,20 @@ class Consent(Section):
     """A price up to which edits may pay again. Whatever is paid uses it up."""
 
     up_to: Epsilon
-    """Epsilon that the lineage may ever have spent, edits included, at most. Example: 1.1"""
+    """Most epsilon that the lineage may ever have spent, edits included. Example: 1.1"""
 
 
 class Config(Section):
     """One experiment, fully resolved."""
 
     mode: Literal["release", "research"] = "release"
-    """What a run is for. release: secret noise, ledger and limits. research: public data only, and
-    no release."""
+    """release: secret noise, ledger and limits. research: public data only, and no release."""
     task: Literal["classification", "regression", "language_model"] = "classification"
-    """What is learnt: classes, a number of each record (dataset.target sets it), or to write texts
-    like the records. The last needs a learner that trains the network, such as dp_finetune."""
+    """What is learnt: classes, a number (set by dataset.target), or to write texts like the
+    records. The last needs a learner that trains the network, such as dp_finetune."""
     respend: bool | tuple[Name, ...] | Consent = False
-    """Which edits of the config may pay again for what was released. {up_to: 1.1}: any, until the
-    lineage has spent an epsilon of 1.1 in all. true: any. A list: those of its mechanisms, rules or
+    """Which edits may pay again for what was released. true: any. {up_to: 1.1}: any, until the
+    lineage has spent an epsilon of 1.1 in all. A list: those of its mechanisms, rules or
     experiments. Example: [dp_gd]"""
     dataset: Dataset
     features: Features = Field(default_factory=Features)
@@ -142,9 +141,9 @@ class Config(Section):
     paths: Paths = Field(default_factory=Paths)
     deployment: Deployment | None = None
     on_end: Annotated[Words | None, NeutralAt(None)] = None
-    """A command that the shell starts when a run ends. Its standard input is JSON: `outcome`, which
-    is succeeded or failed, and `text`, the public lines that the run ends with. A config is public:
-    leave a secret address in the environment. Empty: none. Example: 'curl -s --json @- "$HOOK"'"""
+    """A shell command for the end of a run. Its standard input is JSON: `outcome`, succeeded or
+    failed, and `text`, the run's last public lines. A config is public: leave a secret address in
+    the environment. Empty: none. Example: 'curl -s --json @- "$HOOK"'"""
 
     @property
     def totals(self) -> tuple[float, ...]:

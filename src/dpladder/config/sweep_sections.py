@@ -28,28 +28,27 @@ class Search(Section):
     """Where trials look for the total step size r = eta * steps."""
 
     unit: Literal["kappa", "r"] = "kappa"
-    """What is drawn and fitted. kappa: the standard deviation of the noise that a training puts
-    into a logit. r: eta times steps, as in the paper."""
+    """What is drawn and fitted. kappa: the deviation of a training's noise in a logit. r: eta times
+    steps, as in the paper."""
     kappa: tuple[Positive, Positive] = (0.05, 20.0)
     """Smallest and largest kappa."""
     draw: Annotated[
         Literal["stratified", "log_uniform", "uniform", "grid", "binary"], OF_LADDER
     ] = "stratified"
-    """How trials are placed. stratified: evenly over the prior or the range. log_uniform: at random
-    in the range's logarithm. uniform: the paper's. grid and binary bisect the range."""
+    """How trials are drawn. stratified: evenly over the prior or the range. log_uniform: at random
+    in its logarithm. uniform: the paper's. grid, binary: bisect it."""
     eta: tuple[Positive, Positive] = (1e-6, 0.5)
     """Smallest and largest learning rate, for records of length 32."""
     steps: tuple[Count, Count] = (30, 500)
     """Fewest and most training steps."""
     decompose: Literal["eta_first", "steps_first", "balanced", "random"] = "eta_first"
-    """How r splits into eta and steps: which of the two reaches its limit first, or both in step.
-    random: the paper's random splits."""
+    """Which of eta and steps reaches its limit first, or both in step. random: the paper's random
+    splits of r."""
     prior: Annotated[Literal["lognormal", "none", "monotone", "proportional"], OF_LADDER] = (
         "lognormal"
     )
-    """What is known before a rung. lognormal: where the best kappa lies on public data. monotone:
-    the r of the rung below is the lower end. proportional: that r, scaled with epsilon, is the
-    centre."""
+    """What is known before a rung. lognormal: the best kappa on public data. monotone: the rung
+    below's r is the lower end. proportional: that r, scaled with epsilon, is the centre."""
     expected: tuple[Positive, Annotated[float, Field(gt=1, allow_inf_nan=False)]] | None = None
     """The lognormal prior's median, and the factor that is one deviation. Empty: the learner's own,
     fitted on public data. Example: [1.6, 2]"""
@@ -66,7 +65,7 @@ class Select(Section):
     """How a rung's best trial is chosen."""
 
     by: Annotated[Literal["noisy_count", "public"], OF_LADDER] = "noisy_count"
-    """How trials are scored. noisy_count: by a noised count of correct predictions. public: on
+    """What scores trials. noisy_count: a noised count of correct predictions. public:
     dataset.public_validation."""
     part: Annotated[Literal["train", "validation"], OF_LADDER, OF_COUNTS] = "train"
     """The private part whose correct predictions are counted."""
@@ -84,8 +83,8 @@ class Sweep(Section):
     search: Search = Field(default_factory=Search)
     select: Select = Field(default_factory=Select)
     together: bool = True
-    """How trials run. true: a rung is one job, and its trials share a pass over the features.
-    false: one job per trial, for a cluster."""
+    """true: a rung is one job, whose trials share passes over the features. false: a job per trial,
+    for a cluster."""
 
     @property
     def ladder(self) -> tuple[Rung, ...]:
@@ -99,14 +98,12 @@ class Fit(Section):
     """How r is extrapolated from the rungs to the final budget."""
 
     degree: Literal[1, 2] = 1
-    """Degree of the curve through the rungs' best: 1 a line, 2 a parabola. It needs one rung more
-    than its degree."""
+    """Degree of the curve through the rungs' best; it needs one rung more than that."""
     against: Literal["kappa", "epsilon", "mu"] = "kappa"
-    """What r grows along from the rungs to the total. kappa: it stays as it is. epsilon: the
-    paper's. mu: Gaussian DP's."""
+    """What r grows with from the rungs to the total. kappa: nothing, kappa stays. epsilon: as in
+    the paper. mu: Gaussian DP's."""
     using: Literal["best", "pooled"] = "pooled"
-    """Which scores are fitted: every trial's, in one response surface, or each rung's best alone
-    (the paper)."""
+    """Which scores are fitted. pooled: every trial's. best: each rung's best alone (the paper)."""
 
 
 class Calibrate(Section):
@@ -114,8 +111,8 @@ class Calibrate(Section):
     margins. null: none is bought, and the slope follows from a public law alone."""
 
     share: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] | None = None
-    """Share of the final training's mu squared that buys it. Empty: what pays on public data, 0.01
-    to 0.05. With two classes it pays from n0*mu = 1,000 on, with more from 300. Example: 0.02"""
+    """Its share of the final training's mu squared. Empty: what pays on public data, 0.01 to 0.05,
+    from n0*mu = 1,000 on with two classes, 300 with more. Example: 0.02"""
 
 
 class Final(Section):
@@ -127,8 +124,8 @@ class Final(Section):
     """Several totals that share one sweep. Empty: privacy.epsilon alone. Example: [0.5, 1, 2]"""
     calibrate: Annotated[Calibrate | None, NeutralAt(None)] = Field(default_factory=Calibrate)
     without_noise: Annotated[bool, IN_RESEARCH, OF_CLASSES, OF_POOLED] = False
-    """Whether to train once more with a millionth of the noise, shown as epsilon = infinity. It
-    takes up to eight times the steps of sweep.search, protects nobody and is no release."""
+    """Whether to train once more with a millionth of the noise, shown as epsilon = infinity, in up
+    to eight times the steps of sweep.search. It protects nobody."""
 
     def _problems(self) -> Iterator[str]:
         if len(set(self.targets)) != len(self.targets):
