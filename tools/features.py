@@ -17,7 +17,6 @@ from dpladder.config.sources import SOURCES
 from dpladder.learn.measures.figures import FIGURES
 from dpladder.plan.mechanisms import METHODS
 from dpladder.plan.pictures import kinds
-from dpladder.wording import first_sentence
 from dpladder_ledger.mechanisms import KNOWN as MECHANISMS
 
 PAGE = "docs/features.md"
@@ -50,10 +49,8 @@ def _lines() -> Iterator[str]:
     yield from ("", "## Sources", "")
     yield f"`dataset.source` reads {', '.join(f'`{name}`' for name in names)} ([data.md](data.md))."
     yield from ("", "## Learners and searches", "")
-    yield "([learners.md](learners.md), [searches.md](searches.md))"
-    yield ""
-    for name, method in METHODS.items():
-        yield f"- `{name}`: {first_sentence(' '.join((method.section.__doc__ or '').split()))}"
+    yield f"{', '.join(f'`{name}`' for name in METHODS)}: [which to take](learners.md),"
+    yield "[how to search](searches.md), [what each does](../config/README.md)."
     yield from ("", "## What a test tells", "")
     yield "`evaluate.measures` buys counts, of which these follow ([evaluation.md](evaluation.md)):"
     yield f"{', '.join(figure.heading for figure in FIGURES)}."
