@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from dpladder.commands.follow import WORDS, Progress, Screen, follow, follows
-from dpladder.plan.startup import SAY
+from dpladder.plan.installation import SAY
 
 SAID = """print('rule extract_features:', flush=True)
 print('1 of 3 steps (33%) done', flush=True)

@@ -19,7 +19,7 @@ from support import ROOT, wait_until
 from dpladder.commands.hand_over import hand_over
 from dpladder.commands.worker import FOR_TABLES, FOR_TRAINING
 
-LITTLE = ("numpy", "threadpoolctl")
+LITTLE = ("numpy",)
 START = """
 import sys
 from dpladder.commands import worker
@@ -77,14 +77,14 @@ def script_in(folder: Path, text: str) -> Path:
 
 
 LOOK = """
-import os, signal, sys, threading, tempfile
+import gc, os, signal, sys, threading, tempfile
 import numpy, torch, threadpoolctl, snakemake.script, sklearn
 print(
     __name__, __file__, sys.argv, sys.path, os.getcwd(), vars(sys.modules["__main__"]) is globals(),
     sorted(os.environ.items()), tempfile.gettempdir(), os.umask(0), threading.active_count(),
     sorted(os.listdir("/proc/self/fd"))[:-1],
     [signal.getsignal(number) for number in (2, 15, 1, 17)], signal.pthread_sigmask(0, []),
-    torch.get_num_threads(),
+    torch.get_num_threads(), gc.isenabled(), gc.get_threshold(),
     sorted((one["filepath"], one["num_threads"]) for one in threadpoolctl.threadpool_info()
            if "torch" in one["filepath"] or "numpy" in one["filepath"]),
     sep="\\n", file=open("said", "w"),
@@ -155,6 +155,25 @@ def test_jobs_of_one_worker_draw_different_noise(whole: Worker, tmp_path: Path) 
     one, two = (whole.said(tmp_path / name / "job.py").split("\n") for name in ("one", "two"))
     assert len(one) == 6
     assert [first == second for first, second in zip(one, two, strict=True)] == [False] * 6
+
+
+LEAVE_OUT = """
+from dpladder.commands import worker
+from dpladder.plan import startup
+startup.open_project = lambda: __import__("numpy")
+worker._leave_out_what_is_not_used()
+startup.open_project()
+import numpy
+try:
+    import pandas
+except ImportError:
+    print("no pandas")
+"""
+
+
+def test_snakemake_finds_no_pandas_but_a_plug_in_finds_what_it_imports_at_the_parse() -> None:
+    said = subprocess.run([sys.executable, "-c", LEAVE_OUT], stdout=subprocess.PIPE, text=True)
+    assert (said.returncode, said.stdout) == (0, "no pandas\n")
 
 
 SLEEP = """

@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import median
 
 from dpladder.jobs.task import COSTS
-from dpladder.plan.startup import DEMO
+from dpladder.plan.installation import DEMO
 
 OF_DEMO = "work of the demo"
 CORES = ("--cores", "2")

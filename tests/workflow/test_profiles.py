@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import yaml
+from snakemake.settings.types import MaxJobsPerTimespan
 from support import ROOT
 
 from dpladder.plan.rules import RULES, rung_of
@@ -21,6 +22,7 @@ def test_the_slurm_profile_keeps_what_the_default_one_promises():
     of the metadata."""
     promises = profile("default")
     del promises["cores"]  # a limit there on the threads of one job
+    del promises["max-jobs-per-timespan"]  # a scheduler is asked no faster than it likes
     assert promises.items() <= profile("slurm").items()
 
 
@@ -53,6 +55,11 @@ def test_no_profile_lets_sizes_of_private_files_decide_which_job_starts():
     and the ledger's order would tell which of two private caches has more records."""
     told = {"scheduler": "greedy", "scheduler-greedy-omit-prioritize-by-temp-and-input": True}
     assert told.items() <= profile("default").items()
+
+
+def test_a_run_here_does_not_wait_at_its_end_for_time_in_which_no_job_starts():
+    limit = MaxJobsPerTimespan.parse_choice(profile("default")["max-jobs-per-timespan"])
+    assert limit.timespan == 0
 
 
 def test_an_option_that_a_profile_shows_stands_on_a_line_of_its_own():

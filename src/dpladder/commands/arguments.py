@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 SLURM, VERBOSE = "--slurm", "--verbose"
+DRY = {"-n", "--dry-run", "--dryrun"}
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from typing import Any, TextIO
 
 from dpladder.commands.arguments import SLURM
 from dpladder.errors import TWICE
-from dpladder.plan.startup import SAY, STANDS
+from dpladder.plan.installation import SAY, STANDS
 
 REASON = "dpladder: "  # begins a line that says why a run stops
 WORDS = Path("logs") / "snakemake.txt"

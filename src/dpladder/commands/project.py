@@ -15,18 +15,14 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from dpladder.commands.arguments import SLURM, VERBOSE
+from dpladder.commands.arguments import DRY, SLURM, VERBOSE
 from dpladder.commands.follow import WORDS, follow, follows, wait
-from dpladder.config.model import DELTA
 from dpladder.errors import BadInput
-from dpladder.plan.startup import DEMO, INSTALLED, ROOT, need_submission
-from dpladder.privacy.statement.templates import fill
-from dpladder.section import NAME_PATTERN
+from dpladder.plan.installation import DEMO, INSTALLED, ROOT
 
 CONFIG = "config.yaml"
 PROFILES = ROOT / "workflow" / "profiles"
 ENVIRONMENT = Path(sys.prefix) if INSTALLED else ROOT / ".venv"
-DRY = {"-n", "--dry-run", "--dryrun"}
 
 RUN_HELP = f"""usage: dpladder run [CONFIG ...] [{SLURM}] [--] [arguments of snakemake ...]
 
@@ -58,6 +54,9 @@ def init(folder: Path, task: str = "classification", table: Path | None = None) 
     Raises:
         BadInput: something is there already, or the table cannot be read.
     """
+    from dpladder.config.model import DELTA
+    from dpladder.privacy.statement.templates import fill
+
     number = task == "regression"
     label = "label" if table is None else _label_of(table)
     path = Path(os.path.relpath(table or folder / "data" / "table.csv", folder))
@@ -115,6 +114,8 @@ def lineage_of(name: str) -> str:
     A lineage's name is for life. A name with letters lost could be that of another project's
     lineage.
     """
+    from dpladder.section import NAME_PATTERN
+
     letters = "".join(
         one
         for one in unicodedata.normalize("NFKD", name.casefold())
@@ -185,6 +186,8 @@ def run(arguments: Sequence[str]) -> int:
             f"{no_cores[0].strip()}: a run needs at least one core. Give --cores 1 or more."
         )
     if SLURM in arguments and not DRY & set(arguments):
+        from dpladder.plan.startup import need_submission
+
         need_submission("slurm")
     quiet = follows(arguments)
     folder, command = command_of([word for word in arguments if word != VERBOSE])
@@ -217,7 +220,7 @@ def command_of(arguments: Sequence[str]) -> tuple[Path, list[str]]:
     options = options[1:] if options[:1] == ["--"] else options
     profile = PROFILES / ("slurm" if SLURM in arguments else "default")
     # With other options Snakemake may start no job at all.
-    local = SLURM not in arguments and follows(options)
+    local = SLURM not in arguments and follows([word for word in options if word not in DRY])
     module = "dpladder.commands.worker" if local and sys.platform == "linux" else "snakemake"
     return folder, [
         *(sys.executable, "-m", module, "--snakefile", str(snakefile)),

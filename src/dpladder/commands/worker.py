@@ -14,6 +14,7 @@ there is no worker, jobs are started as ever.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import gc
@@ -30,22 +31,27 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
+from threadpoolctl import ThreadpoolController
+
+from dpladder.commands.arguments import DRY
 from dpladder.commands.hand_over import is_same_user
+from dpladder.plan.installation import SAY
 
-SAY = "DPLADDER_SAY"  # as plan/startup.py has it, which would import too much here
 HAND_OVER = Path(__file__).with_name("hand_over.py")
-# What jobs import, as far as it serves most of them. Those of tables come first: the first jobs
+# What jobs import, as far as it serves most of them, in the order in which jobs come: the first
 # begin before torch is there.
 FOR_TABLES = (
     *(f"dpladder.jobs.{name}" for name in ("run", "release", "prepare_dataset", "merge_features")),
     *(f"dpladder.jobs.{name}" for name in ("extract_features", "count_units", "estimate_mean")),
-    *("dpladder.data.tables", "pyarrow.pandas_compat", "snakemake.script", "threadpoolctl"),
+    *("dpladder.data.tables", "pyarrow.pandas_compat", "pandas", "snakemake.script"),
 )
 FOR_TRAINING = (
     *("torch", "dpladder.methods.dp_gd.train", "dpladder.learn.curator", "dpladder.learn.moments"),
     *(f"dpladder.jobs.{name}" for name in ("train_final", "run_trial", "fit_radius", "evaluate")),
+)
+FOR_REPORT = (
     *(f"dpladder.jobs.{name}" for name in ("compose_privacy", "summarise", "write_report")),
     *("dpladder.report.budget_figure", "dpladder.report.curves_figure", "matplotlib.pyplot"),
 )
@@ -60,8 +66,10 @@ DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 
 def main() -> None:
     """Run Snakemake to its end, its jobs as forks of a worker."""
-    command = shlex.join(start_worker())
-    _leave_out_efficiency_report()
+    command = "" if DRY & set(sys.argv) else shlex.join(start_worker())
+    _leave_out_what_is_not_used()
+    gc.set_threshold(50_000)  # what Snakemake makes stays: to look through it is in vain
+    atexit.register(gc.freeze)
     from snakemake.cli import main as run_snakemake
     from snakemake.shell import shell
 
@@ -87,22 +95,28 @@ def start_worker() -> list[str]:
     return [sys.executable, "-IS", str(HAND_OVER), name]
 
 
-def _leave_out_efficiency_report() -> None:
-    """Keep the SLURM executor from loading pandas, half of Snakemake's start, for a table that
-    `--slurm-efficiency-report` alone asks for."""
-    name = "snakemake_executor_plugin_slurm.efficiency_report"
+def _leave_out_what_is_not_used() -> None:
+    """Keep Snakemake from loading what takes half of its start: clients of the web, for paths that
+    are addresses; and pandas, for a report on SLURM, where no worker is, and to see whether params
+    are tables. That comes after the parse, in which a plug-in may load what it likes."""
+    from dpladder.plan import startup
 
-    def create_efficiency_report(*arguments: Any, **options: Any) -> Any:
-        del sys.modules[name]
-        return import_module(name).create_efficiency_report(*arguments, **options)
+    report = ModuleType("snakemake_executor_plugin_slurm.efficiency_report")
+    vars(report)["create_efficiency_report"] = no_such_module = cast(ModuleType, None)
+    sys.modules |= {report.__name__: report, "smart_open.http": no_such_module}
+    open_project = startup.open_project
 
-    module = ModuleType(name)
-    vars(module)[create_efficiency_report.__name__] = create_efficiency_report
-    sys.modules[name] = module
+    def open_and_leave_out(*arguments: Any) -> startup.Parsed:
+        parsed = open_project(*arguments)
+        for name in ("numpy", "pandas"):
+            sys.modules.setdefault(name, no_such_module)
+        return parsed
+
+    startup.open_project = open_and_leave_out  # type: ignore[assignment]
 
 
 def _work(listener: socket.socket, parent: int) -> NoReturn:
-    """Be the worker: for the first jobs with what those of tables need, and then a fork with all.
+    """Be the worker: for the first jobs with what those of tables need, then forks with more.
 
     Args:
         listener: where jobs are handed over.
@@ -114,11 +128,14 @@ def _work(listener: socket.socket, parent: int) -> NoReturn:
     _keep_open(listener)
     os.environ |= WITHOUT_THREADS
     os.environ.pop(SAY, None)
+    gc.disable()  # each job enables it
     _load(FOR_TABLES)
-    _serve(listener, FOR_TRAINING)
+    _serve(listener, FOR_TRAINING, FOR_REPORT)
 
 
-def _start_successor(listener: socket.socket, modules: Sequence[str]) -> socket.socket:
+def _start_successor(
+    listener: socket.socket, modules: Sequence[str], *later: Sequence[str]
+) -> socket.socket:
     """Fork a worker that imports more, and then takes all further jobs.
 
     Returns:
@@ -131,7 +148,7 @@ def _start_successor(listener: socket.socket, modules: Sequence[str]) -> socket.
         _keep_open(listener, ready)
         _load(modules)
         ready.close()
-        _serve(listener, ())
+        _serve(listener, *later)
     ready.close()
     return done
 
@@ -151,23 +168,24 @@ def _load(modules: Sequence[str]) -> None:
         import_module(module)
     if len(os.listdir("/proc/self/task")) > 1:
         os._exit(1)
-    gc.collect()
     gc.freeze()  # so that collecting garbage in a job copies no page of memory
 
 
-def _serve(listener: socket.socket, later: Sequence[str]) -> NoReturn:
+def _serve(listener: socket.socket, *later: Sequence[str]) -> NoReturn:
     """Fork a job for each command that is handed over, and answer with its exit code.
 
     Args:
         listener: where jobs are handed over.
-        later: what a successor imports from the first job on; without jobs nobody needs it.
+        *later: what a successor imports meanwhile, and what its own one does.
     """
+    libraries = ThreadpoolController()  # to find them takes as long as a small job
     woken, wakes = socket.socketpair()
     wakes.setblocking(False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wakes.fileno())
     clients: dict[int, socket.socket] = {}
-    open_doors, successor = [listener], None
+    successor = _start_successor(listener, *later) if later else None
+    open_doors = [listener, successor] if successor else [listener]
     while True:
         ready, _, _ = select.select([woken, *open_doors, *clients.values()], [], [])
         if woken in ready:
@@ -197,16 +215,12 @@ def _serve(listener: socket.socket, later: Sequence[str]) -> NoReturn:
                 clients[job] = client
                 with contextlib.suppress(OSError):
                     client.send(b"\0")
-                if later:
-                    successor = _start_successor(listener, later)
-                    open_doors.append(successor)
-                    later = ()
                 continue
             _keep_open()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             _end_with(worker)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-            _run(*command)
+            _run(libraries, *command)
 
 
 def _command_of(client: socket.socket) -> list[bytes]:
@@ -222,7 +236,9 @@ def _command_of(client: socket.socket) -> list[bytes]:
     return message.split(b"\0") if message and len(message) == size else []
 
 
-def _run(script: bytes, folder: bytes, *environment: bytes) -> NoReturn:
+def _run(
+    libraries: ThreadpoolController, script: bytes, folder: bytes, *environment: bytes
+) -> NoReturn:
     """Run a script in this process as a new Python would."""
     code = 1
     try:
@@ -232,7 +248,8 @@ def _run(script: bytes, folder: bytes, *environment: bytes) -> NoReturn:
         # libraries have set others
         os.environb.update(pair.partition(b"=")[::2] for pair in environment)
         tempfile.tempdir = None  # the environment may name another
-        _start_libraries(int(os.environ[THREADS]))
+        _start_libraries(libraries, int(os.environ[THREADS]))
+        gc.enable()
         path = os.fsdecode(script)
         module = ModuleType("__main__")
         module.__file__ = path
@@ -247,14 +264,13 @@ def _run(script: bytes, folder: bytes, *environment: bytes) -> NoReturn:
         os._exit(code)
 
 
-def _start_libraries(threads: int) -> None:
+def _start_libraries(libraries: ThreadpoolController, threads: int) -> None:
     """Give the libraries that were imported this job's threads, and randomness from the system, as
     each has in a new process. Python's own generator starts anew by itself, and noise is drawn from
     none of them."""
     import numpy as np
-    import threadpoolctl
 
-    threadpoolctl.threadpool_limits(threads)
+    libraries.limit(limits=threads)
     np.random.seed()
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(threads)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
-from dpladder.plan.startup import SOURCE
+from dpladder.plan.installation import SOURCE
 from dpladder.privacy.statement.build import MODIFIED
 
 

@@ -29,6 +29,7 @@ from dpladder.plan import edits, outer, package
 from dpladder.plan.checked import unchecked_sources
 from dpladder.plan.dag import Dag, build_dag
 from dpladder.plan.follows import RESULTS, digest
+from dpladder.plan.installation import DEMO, INSTALLED, SAY, SOURCE, STANDS
 from dpladder.plan.node import FROM_PLAN, Node, facts_of, label
 from dpladder.plan.plan import Plan, make_plan
 from dpladder.plan.resolve import paid_choices, resolve_defaults, resolve_split
@@ -47,22 +48,11 @@ from dpladder.privacy.statement.check import (
 )
 from dpladder.privacy.statement.documents import PlanDocument
 
-# Names a file descriptor for what is said to people, where Snakemake's words go elsewhere. Taken
-# out of the environment, so that no job inherits it: there another file may have that number.
-SAY = "DPLADDER_SAY"
+# Taken out of the environment, so that no job inherits it: there another file may have that number.
 PEOPLE = os.environ.pop(SAY, None)
 STATEMENT = RESULTS / "privacy.json"
 PLAN_RECORD = RESULTS / "plan.privacy.json"
-SOURCE = Path(__file__).resolve().parents[2]
-SHARE = SOURCE / "dpladder" / "share"  # what an installed dpladder carries of the clone
-INSTALLED = SHARE.is_dir()
-ROOT = SHARE if INSTALLED else SOURCE.parent
 PARSED = "dpladder_parsed"
-# said wherever records may have been edited, and never because they were
-STANDS = (
-    "What was released stands, of the records as they were then; another dataset.version asks anew"
-)
-DEMO = ROOT / "config" / "config.yaml"
 
 
 @dataclass(frozen=True)
