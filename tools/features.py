@@ -49,8 +49,8 @@ def _lines() -> Iterator[str]:
     yield from ("", "## Sources", "")
     yield f"`dataset.source` reads {', '.join(f'`{name}`' for name in names)} ([data.md](data.md))."
     yield from ("", "## Learners and searches", "")
-    yield f"{', '.join(f'`{name}`' for name in METHODS)}: [which to take](learners.md),"
-    yield "[how to search](searches.md), [what each does](../config/README.md)."
+    yield f"{', '.join(f'`{name}`' for name in METHODS)}: [learners](learners.md),"
+    yield "[searches](searches.md), [those of papers](papers.md)."
     yield from ("", "## What a test tells", "")
     yield "`evaluate.measures` buys counts, of which these follow ([evaluation.md](evaluation.md)):"
     yield f"{', '.join(figure.heading for figure in FIGURES)}."

@@ -25,7 +25,7 @@ def keys(word: str) -> bool:
         texts = " ".join(f"{row.name} {row.text}" for row in rows)
         closest = did_you_mean(word, sorted({*re.findall(r"\w{4,}", texts)}))
         raise BadInput(
-            f"no key has {word!r} in its name, values or text; {closest}config/README.md has all "
+            f"no key has {word!r} in its name, values or text; {closest}config/README.md has the "
             "keys."
         )
     for row in matches:

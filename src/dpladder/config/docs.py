@@ -115,6 +115,7 @@ def reference() -> str:
         "the data,",
         "or derive it from releases. `config/config.yaml` is the demo's, `config/examples/` has "
         "more.",
+        "`dpladder keys NAME` prints the keys of the [papers' methods](../docs/papers.md).",
         f"(Generated from `src/dpladder/config/` by `{COMMAND}`.)",
         "",
         "`experiments:` maps names to overrides of any key but `mode`, `paths`, `deployment` and",
@@ -129,7 +130,7 @@ def reference() -> str:
         "",
         "| key | allowed | meaning |",
         "|---|---|---|",
-        *map(_as_markdown, _rows(Config, "")),
+        *map(_as_markdown, _rows(Config, "", of_core=True)),
         "",
     ]
     return "\n".join(lines)
@@ -162,18 +163,24 @@ def described_keys() -> list[DescribedKey]:
     return sorted(keys, key=lambda key: names.index(key.name))
 
 
-def _rows(model: type[BaseModel], prefix: str) -> Iterator[DescribedKey | str]:
+def _rows(
+    model: type[BaseModel], prefix: str, of_core: bool = False
+) -> Iterator[DescribedKey | str]:
     """The keys of a section and of those inside it, and headings among them as rows of Markdown;
-    `[]` marks entries of a list."""
+    `[]` marks entries of a list.
+
+    Args:
+        of_core: whether keys of other packages' learners and searches are left out.
+    """
     for name, field in described_fields(model).items():
         key, inner = prefix + name, list(nested_sections(field.annotation))
         yield _described(key, _allowed_values(field), field)
         # a union of sections: each has rows of its own under one key
         if len(inner) > 1:
-            yield from _alternatives(key, [section for section, _ in inner])
+            yield from _alternatives(key, [section for section, _ in inner], of_core)
             continue
         for section, listed in inner:
-            yield from _rows(section, f"{key}[]." if listed else f"{key}.")
+            yield from _rows(section, f"{key}[]." if listed else f"{key}.", of_core)
 
 
 def _described(key: str, allowed: str, field: FieldInfo) -> DescribedKey:
@@ -184,12 +191,19 @@ def _described(key: str, allowed: str, field: FieldInfo) -> DescribedKey:
     )
 
 
-def _alternatives(key: str, sections: Sequence[type[BaseModel]]) -> Iterator[DescribedKey | str]:
+def _alternatives(
+    key: str, sections: Sequence[type[BaseModel]], of_core: bool
+) -> Iterator[DescribedKey | str]:
     """The sections of which a name chooses one; what several of them have stands once, first.
 
     Two meanings are the same where type, default and text are all equal. Of several meanings that
     several have, the most frequent stands first, and any other below each name that has it.
     """
+    chosen = [section.model_fields["name"] for section in sections]
+    allowed = " | ".join(f"`{name}`" for name in map(name_of, sections))
+    default = next(field for field in chosen if not field.is_required())
+    yield _described(f"{key}.name", allowed, default)
+    sections = [one for one in sections if not of_core or one.__module__.startswith("dpladder.")]
     having: dict[DescribedKey | str, list[str]] = {}
     for section in sections:
         for row in [*_rows(section, f"{key}.")][1:]:  # [0]: its name
@@ -203,10 +217,6 @@ def _alternatives(key: str, sections: Sequence[type[BaseModel]]) -> Iterator[Des
     for row in sorted(keys, key=lambda row: -len(row.methods)):
         frequent.setdefault(row.name, row)
     shared = [row for row in keys if row == frequent[row.name] and len(row.methods) > 1]
-    chosen = [section.model_fields["name"] for section in sections]
-    allowed = " | ".join(f"`{name}`" for name in map(name_of, sections))
-    default = next(field for field in chosen if not field.is_required())
-    yield _described(f"{key}.name", allowed, default)
     if shared:
         yield f"| *{key}: what several have* | | each says below which of these it has |"
         yield from shared

@@ -17,8 +17,7 @@ class Ladder(Section):
     are its sections."""
 
     name: Literal["ladder"] = "ladder"
-    """Which search. ladder, or a private search that pays for itself. config/README.md has them
-    all."""
+    """Which search: the ladder, or a private search that pays for itself (docs/papers.md)."""
 
 
 OF_LADDER = OnlyFor("hpo.name: ladder", lambda c: isinstance(c.hpo, Ladder))

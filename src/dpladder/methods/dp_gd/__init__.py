@@ -17,7 +17,7 @@ class Descent(ByMomentum):
     numbers: ClassVar[bool] = True
     name: Literal["dp_gd"] = Field(
         "dp_gd",
-        description="How models are trained. config/README.md has all ways, and their keys.",
+        description="How models are trained (docs/learners.md, docs/papers.md).",
     )
 
 
