@@ -12,7 +12,7 @@ Each record is mapped by itself, so all of this costs nothing beside the noised 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -111,6 +111,26 @@ class Mapped:
 
     def __getitem__(self, rows: Any) -> NDArray[np.float32]:
         return self.map(self.stored[rows])
+
+    @property
+    def loses(self) -> NDArray[np.float64] | None:
+        """What all rows lose that are zero nearly everywhere before (learn/thin_rows.py); None of
+        rows that are not so."""
+        by = self.map
+        if not by.curves or by.depths is not None or by.length is not None:
+            return None
+        if by.mean is None:
+            return np.zeros(self.shape[-1])
+        return by.mean if by.constant == 0 else None
+
+    @property
+    def most(self) -> int:
+        """How many numbers of a row are not zero, before it loses that: of each basis two are."""
+        return int(self.stored.shape[-1]) + sum(2 ** len(bases) for bases in self.map.curves)
+
+    def before_loss(self, rows: Any) -> NDArray[np.float32]:
+        """Rows before they lose it."""
+        return replace(self.map, mean=None)(self.stored[rows])
 
 
 class MapKeys(DepthKeys, Protocol):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache, partial
 
 import numpy as np
@@ -38,6 +39,7 @@ from dpladder.learn.records import (
     load,
     prepare,
 )
+from dpladder.learn.thin_rows import ThinProducts, ThinRows, products_with
 
 # On a GPU a chunk should outlast the launch of its 25 kernels. On a CPU it should stay in cache,
 # and where records are narrow it should outlast the calls of 25 functions, between which threads
@@ -119,15 +121,19 @@ def resident(
         views: of each record.
         bias: whether a feature of 1 is added.
     """
-    device = prepare(resources)
+    device, width = prepare(resources), views * (constants.dimension + bias)
+    # of three outputs a head, all of a row is read as fast
+    may_be_thin = constants.classes <= 2 and views == 1 and device.type == "cpu"
+    thin = may_be_thin and getattr(data.features, "loses", None) is not None
     return load(
         data,
         constants,
         device,
-        chunk=_chunk(constants, device, views * (constants.dimension + bias)),
+        chunk=_chunk(constants, device, NARROW if thin else width),
         memory_mb=resources.mem_mb,
         views=views,
         bias=bias,
+        thin=thin,
     )
 
 
@@ -317,34 +323,60 @@ def _sum(
         (trainings, classes, width), in float64.
     """
     trials, classes, width = weights.shape
-    logits = logits_by(weights.float().view(trials * classes, width), records.chunk)
+    products = _products(records, weights, link)
     total = torch.zeros(trials * classes, width, dtype=torch.float64, device=weights.device)
     for chunk in rows:
-        x = records.block(chunk)
-        count, views, _ = x.shape
-        x = x.view(count * views, width)
+        x = products.read(chunk)
+        logits = products.logits(x)
         # As (trials, classes, records, views), softmax and norms run along memory.
-        residual = link.probabilities(logits(x).view(trials, classes, count, views), dim=1)
+        logits = logits.view(trials, classes, len(records.labels[chunk]), -1)
+        residual = link.probabilities(logits, dim=1)
         if link.name != "identity":
             torch.threshold_(residual, TINY, 0.0)
         link.subtract_targets(residual, records.labels[chunk])
         norms = gradient_norms(residual, records.gram[chunk])
-        factor = scale(norms, bound).mul_(records.counted[chunk]).div_(views)
+        factor = scale(norms, bound).mul_(records.counted[chunk]).div_(residual.shape[3])
         # a record whose logits overflow has no gradient: a rule that looks at this record alone
         scale_rows(residual, factor.float()[:, None, :, None], out=residual)
-        residual = residual.view(trials * classes, count * views)
-        total += _added_up(records, residual, x)
+        total += products.added_up(residual.flatten(2).flatten(0, 1), x)
     return total.view(trials, classes, width)
 
 
-def _added_up(records: Records, residual: Tensor, x: Tensor) -> Tensor:
-    """The product of residuals (rows, records) and records (records, width), which adds up a chunk
-    in the type that it may be added up in."""
-    if records.chunk <= LONGEST_SINGLE or records.exact or x.is_cuda:
-        return product(records.as_summable(residual), records.as_summable(x).T)
-    # pieces of a long chunk in float32, as many records each as the slack was measured with
-    pieces = residual.view(len(residual), -1, LONGEST_SINGLE).transpose(0, 1)
-    return torch.bmm(pieces, x.view(-1, LONGEST_SINGLE, x.shape[1])).double().sum(0)
+def _products(records: Records, weights: Tensor, link: Link) -> FullProducts | ThinProducts:
+    """Products with heads, float64 (trainings, classes, width)."""
+    _, classes, width = weights.shape
+    if isinstance(records.features, ThinRows):
+        opposite = link.name == "softmax" and classes == 2
+        return products_with(records.features, weights, opposite)
+    logits = logits_by(weights.float().view(-1, width), records.chunk)
+    return FullProducts(records, logits)
+
+
+@dataclass(frozen=True, eq=False)
+class FullProducts:
+    """Logits of whole rows under some heads, and sums of such rows.
+
+    Attributes:
+        records: all of them.
+        logits: float32 (outputs, records) of rows that were read.
+    """
+
+    records: Records
+    logits: Callable[[Tensor], Tensor]
+
+    def read(self, chunk: Rows) -> Tensor:
+        """Some records with their views, (rows, width)."""
+        return self.records.block(chunk).flatten(0, 1)
+
+    def added_up(self, residual: Tensor, x: Tensor) -> Tensor:
+        """The sum over records of residual times row, in the type that a chunk may be added up
+        in."""
+        if self.records.chunk <= LONGEST_SINGLE or self.records.exact or x.is_cuda:
+            summable = self.records.as_summable
+            return product(summable(residual), summable(x).T)
+        # pieces of a long chunk in float32, as many records each as the slack was measured with
+        pieces = residual.view(len(residual), -1, LONGEST_SINGLE).transpose(0, 1)
+        return torch.bmm(pieces, x.view(-1, LONGEST_SINGLE, x.shape[1])).double().sum(0)
 
 
 @torch.inference_mode()

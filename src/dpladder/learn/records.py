@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +18,11 @@ from torch.nn.functional import pad
 from dpladder.config.label_sets import label_number_limit
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
+from dpladder.learn import thin_rows
 from dpladder.learn.bounds import ROOM_FACTOR, SLACK, Scale, slack
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
+from dpladder.learn.thin_rows import ThinRows
 
 Rows = slice | Tensor
 
@@ -40,8 +42,8 @@ class Records:
     contribution when a neighbour comes.
 
     Attributes:
-        features: a tensor (rows, views, width) once resident; before, as they are stored, without
-            the rows that fill up chunks.
+        features: a tensor (rows, views, width) once resident, or thin rows; before, as they are
+            stored, without the rows that fill up chunks.
         labels: (rows,).
         gram: (rows, views, views) float64, inner products of a record's views, the bias included.
         counted: (rows,), whether a record contributes at all.
@@ -94,6 +96,8 @@ class Records:
         """Some records' features as float32 of shape (rows, views, width)."""
         if isinstance(self.features, Tensor):
             return self.features[rows]
+        if isinstance(self.features, ThinRows):
+            return self.features.dense(rows)
         if isinstance(rows, slice):
             x = _read_views(self.features, rows, self.device)
             x = pad(x, (0, 0, 0, 0, 0, rows.stop - rows.start - len(x)))
@@ -209,6 +213,7 @@ def load(
     memory_mb: int,
     views: int = 1,
     bias: bool = False,
+    thin: bool = False,
 ) -> Records:
     """Records ready to train on. Those that contribute nothing are found here, each from itself
     alone. Such a one has an unknown label, features all zero, no finite length, or one that float32
@@ -225,6 +230,7 @@ def load(
         memory_mb: in MB, of the job; on a GPU its free memory counts instead.
         views: of each record.
         bias: whether a feature of 1 is added.
+        thin: whether rows that are zero nearly everywhere may be kept so.
 
     Raises:
         BadInput: features, labels and units do not fit together.
@@ -235,9 +241,15 @@ def load(
     more = chunk - count % chunk  # at least one row that counts as nothing
     gram = torch.empty(count, views, views, dtype=torch.float64, device=device)
     declared = constants.n0 * constants.cap
-    fits = 8 * declared * views * width <= _memory(memory_mb, device)
-    resident = torch.zeros(count + more, views, width, device=device) if fits else None
-    for rows in _slices(count, chunk):
+    loses = getattr(features, "loses", None) if thin else None
+    numbers = views * width if loses is None else 2 * features.most  # and where each stands
+    fits = 8 * declared * numbers <= _memory(memory_mb, device)
+    resident = rows_as_thin = None
+    if fits and loses is not None:
+        rows_as_thin = _thin_rows(features, np.append(loses, [-1.0] * bias), chunk, more, gram)
+    elif fits:
+        resident = torch.zeros(count + more, views, width, device=device)
+    for rows in _slices(count if rows_as_thin is None else 0, chunk):
         x = _read_views(features, rows, device)
         exact = x.double()
         gram[rows] = exact @ exact.mT
@@ -251,7 +263,7 @@ def load(
         resident[:count][~counted] = 0.0
         resident[:, :, constants.dimension :] = 1.0  # the bias, where there is one
     return Records(
-        features if resident is None else resident,
+        rows_as_thin or (features if resident is None else resident),
         pad(labels * counted, (0, more)),
         pad(gram + bias, (0, 0, 0, 0, 0, more)),
         pad(counted, (0, more)),
@@ -260,6 +272,30 @@ def load(
         slack(ROOM_FACTOR * declared * views),
         exact=count > ROOM_FACTOR * declared,
     )
+
+
+def _thin_rows(
+    features: Any, loses: NDArray[np.float64], chunk: int, more: int, gram: Tensor
+) -> ThinRows:
+    """Rows of which only what is not zero is kept; rows that are too long have nothing.
+
+    Args:
+        features: as `Mapped` has them (data/centre.py).
+        loses: what each row loses, -1 for a bias among it.
+        chunk: rows that are read at a time.
+        more: rows of zeros behind them.
+        gram: gets the rows' squared lengths, the bias left out.
+    """
+
+    def blocks() -> Iterator[NDArray[np.float32]]:
+        for rows in _slices(len(features), chunk):
+            x = features.before_loss(rows)
+            squares = ((x - loses[: x.shape[1]]) ** 2).sum(axis=1)
+            gram[rows] = torch.from_numpy(squares)[:, None, None]
+            x[~(squares <= LONGEST)] = 0.0  # no number among them
+            yield x
+
+    return thin_rows.gather(blocks(), len(features) + more, features.most, loses)
 
 
 def _slices(count: int, size: int) -> list[slice]:

@@ -1,0 +1,132 @@
+"""Rows that are zero nearly everywhere, but for a vector that all of them lose: a table's curves.
+
+Of a number's hats two are above 0 at most (privacy/arrays.py), and then rows lose their mean. So
+only what is not zero is kept, and the mean is left to the sums: (h - m) w = h w - m w, and the sum
+of r (h - m) is that of r h, less m times that of r.
+
+A row is multiplied by itself, number after number, so it is rounded alike wherever it stands. What
+it adds to a sum is rounded in float64 alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from torch import Tensor
+
+from dpladder.privacy.arrays import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class ThinRows:
+    """Records of one or two outputs a head, on a CPU.
+
+    Attributes:
+        numbers, columns: what is not zero, row after row, and where in its row each stands.
+        ends: int64 (records + 1,), where each row begins, and the last one ends.
+        loses: float64 (width,), what every row loses: the mean, and -1 for a bias.
+    """
+
+    numbers: NDArray[np.float32]
+    columns: NDArray[np.int32]
+    ends: NDArray[np.int64]
+    loses: Floats
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """As a tensor of resident rows has it: records, views, width."""
+        return len(self.ends) - 1, 1, len(self.loses)
+
+    def read(self, rows: slice | Tensor) -> csr_array:
+        """What is not zero of some rows. Of a slice nothing is copied."""
+        if isinstance(rows, slice):
+            ends = self.ends[rows.start : rows.stop + 1]
+            part: slice | NDArray[np.int64] = slice(ends[0], ends[-1])
+        else:
+            chosen = rows.numpy()
+            counts = self.ends[chosen + 1] - self.ends[chosen]
+            ends = np.concatenate([[0], counts.cumsum()])
+            part = np.arange(ends[-1]) + np.repeat(self.ends[chosen] - ends[:-1], counts)
+        shape = (len(ends) - 1, len(self.loses))
+        start = (ends - ends[0]).astype(np.int32)
+        return csr_array((self.numbers[part], self.columns[part], start), shape=shape, copy=False)
+
+    def dense(self, rows: slice | Tensor) -> Tensor:
+        """Some rows in full, float32 (rows, 1, width)."""
+        full = self.read(rows).toarray() - self.loses
+        return torch.from_numpy(full.astype(np.float32))[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class ThinProducts:
+    """Logits of thin rows under some heads, and sums of such rows.
+
+    Attributes:
+        rows: all of them.
+        heads: float64 (heads, width).
+        opposite: whether a head is the difference of two, and their residuals are opposite: those
+            of a softmax of two classes.
+    """
+
+    rows: ThinRows
+    heads: Floats
+    opposite: bool
+
+    def read(self, chunk: slice | Tensor) -> csr_array:
+        """What is not zero of some rows."""
+        return self.rows.read(chunk)
+
+    def logits(self, x: csr_array) -> Tensor:
+        """float32 (outputs, records)."""
+        lost = (self.heads @ self.rows.loses).astype(np.float32)
+        logits = np.stack([x @ head for head in self.heads.astype(np.float32)])
+        outputs = torch.from_numpy(logits - lost[:, None])
+        return _pairs(torch.zeros_like(outputs), outputs) if self.opposite else outputs
+
+    def added_up(self, residual: Tensor, x: csr_array) -> Tensor:
+        """The sum over records of residual times row, float64 (outputs, width)."""
+        factors = (residual[1::2] if self.opposite else residual).double().numpy()
+        wide = csr_array((x.data.astype(np.float64), x.indices, x.indptr), shape=x.shape).T
+        sums = np.stack([wide @ factor - factor.sum() * self.rows.loses for factor in factors])
+        total = torch.from_numpy(sums)
+        return _pairs(-total, total) if self.opposite else total
+
+
+def products_with(rows: ThinRows, weights: Tensor, opposite: bool) -> ThinProducts:
+    """Products with heads, float64 (trainings, outputs, width)."""
+    heads = weights.numpy()
+    heads = heads[:, 1:] - heads[:, :1] if opposite else heads
+    return ThinProducts(rows, heads.reshape(-1, heads.shape[2]), opposite)
+
+
+def gather(blocks: Iterable[NDArray[np.float32]], rows: int, most: int, loses: Floats) -> ThinRows:
+    """Rows of which only what is not zero is ever in memory.
+
+    Args:
+        blocks: rows before they lose anything, in order.
+        rows: how many there are to be; those behind the blocks' own are zeros.
+        most: numbers of a row that are not zero.
+        loses: as `ThinRows` has it.
+    """
+    numbers, columns = np.empty(rows * most, np.float32), np.empty(rows * most, np.int32)
+    ends = np.zeros(rows + 1, np.int64)
+    done, used = 0, 0
+    for block in blocks:
+        row, column = np.nonzero(block)
+        here = slice(used, used + len(row))
+        numbers[here], columns[here] = block[row, column], column
+        behind = done + len(block)
+        ends[done + 1 : behind + 1] = used + np.bincount(row, minlength=len(block)).cumsum()
+        done, used = behind, here.stop
+    ends[done + 1 :] = used
+    return ThinRows(numbers[:used], columns[:used], ends, loses)
+
+
+def _pairs(first: Tensor, second: Tensor) -> Tensor:
+    """Rows of both in turn: the two outputs of each training."""
+    return torch.stack([first, second], 1).flatten(0, 1)

@@ -1,0 +1,158 @@
+"""Curves of a table keep only what is not zero: the sums of whole rows, record by record."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from dpladder.config.label_sets import NUMBER, number_of_target
+from dpladder.config.model import Resources
+from dpladder.data.centre import Map, Mapped
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants
+from dpladder.learn.linear import clipped_sum, resident, summed_losses
+from dpladder.learn.links import Link
+from dpladder.learn.thin_rows import ThinRows
+
+ONE, COUNT, COLUMNS = Resources(threads=1), 700, 5
+KNOTS = (-1.0, -0.5, 0.0, 0.25, 1.0)
+CURVES = (*(((column, KNOTS),) for column in range(3)), ((0, KNOTS), (4, (-1.0, 1.0))))
+BOUND = 0.3
+
+
+def table(count=COUNT, seed=0):
+    random = np.random.default_rng(seed)
+    rows = random.uniform(-1, 1, (count, COLUMNS)).astype(np.float32)
+    rows[: count // 3, 2] = 0.25  # many lie on a knot
+    return rows, random.integers(0, 2, count)
+
+
+def mapped(rows, mean=True):
+    """Rows that are longer once they lose what they lose."""
+    public = -2.0 * Map(curves=CURVES)(table(50, 9)[0]).mean(axis=0).astype(np.float64)
+    return Mapped(rows, Map(public if mean else None, radius=9.0, curves=CURVES))
+
+
+def records_of(features, labels, classes=2, bias=True, several=1):
+    width = features.shape[-1]
+    constants = Constants(n0=COUNT, classes=classes, dimension=width, labels=several)
+    return resident(Data(features, labels), constants, ONE, bias=bias)
+
+
+def heads(trainings, classes, width, seed=1):
+    drawn = np.random.default_rng(seed).normal(size=(trainings, classes, width))
+    return torch.from_numpy(drawn)
+
+
+def summed(records, weights, link, rows=None):
+    return clipped_sum(records, weights, BOUND, rows or records.chunks(), link=link).numpy()
+
+
+def one_by_one(features, labels, weights, link, bias):
+    """The sum in float64, without a product of many records."""
+    x = features[:].astype(np.float64)
+    x = np.hstack([x, np.ones((len(x), 1))]) if bias else x
+    total = np.zeros(weights.shape)
+    for training, head in enumerate(weights.numpy()):
+        for row, label in zip(x, labels, strict=True):
+            logits = torch.from_numpy(head @ row).view(1, -1, 1, 1)
+            residual = link.probabilities(logits, dim=1)
+            link.subtract_targets(residual, torch.tensor([label]))
+            gradient = np.outer(residual.numpy().ravel(), row)
+            total[training] += gradient * min(1.0, BOUND / max(np.linalg.norm(gradient), 1e-300))
+    return total
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("mean", [True, False])
+@pytest.mark.parametrize(
+    "link",
+    [Link("softmax", 2), Link("sigmoid", 2), Link("identity", 1, NUMBER)],
+    ids=lambda link: link.name,
+)
+def test_sums_are_those_of_whole_rows(link, mean, bias):
+    rows, labels = table()
+    features = mapped(rows, mean)
+    if link.labels == NUMBER:
+        labels = np.array([number_of_target(float(row[1]), -1.0, 1.0) for row in rows])
+    records = records_of(features, labels, link.classes, bias, link.labels)
+    assert isinstance(records.features, ThinRows)
+    weights = heads(3, link.classes, features.shape[-1] + bias)
+    expected = one_by_one(features, labels, weights, link, bias)
+    found = summed(records, weights, link)
+    assert found == pytest.approx(expected, rel=2e-3, abs=2e-3 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("place", [0, 350, COUNT - 1])
+def test_a_record_moves_a_sum_by_its_bound_and_moves_no_other_record(place):
+    """To float64's rounding: the others stand elsewhere then, and their sum is the same."""
+    rows, labels = table()
+    link, weights = Link(), heads(2, 2, mapped(rows).shape[-1] + 1, 3) * 30
+    whole = summed(records_of(mapped(rows), labels), weights, link)
+    others = np.arange(COUNT) != place
+    without = summed(records_of(mapped(rows[others]), labels[others]), weights, link)
+    alone = summed(records_of(mapped(rows[[place]]), labels[[place]]), weights, link)
+    assert np.linalg.norm(alone, axis=(1, 2)).max() <= BOUND * (1 + 2**-22)
+    assert np.abs(whole - without - alone).max() < 1e-11
+
+
+def test_a_record_adds_the_same_wherever_it_stands():
+    rows, labels = table()
+    weights, link = heads(1, 2, mapped(rows).shape[-1] + 1) * 1e4, Link()
+    each = [
+        summed(records_of(mapped(np.roll(rows, by, 0)), np.roll(labels, by)), weights, link)
+        for by in (0, 1, 17, 512)
+    ]
+    assert max(np.abs(one - each[0]).max() for one in each) < 1e-11
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 1e30])
+def test_a_row_that_is_no_number_adds_nothing(wrong):
+    rows, labels = table()
+    weights, link = heads(2, 2, mapped(rows).shape[-1] + 1), Link()
+    others = np.arange(COUNT) != 40
+    expected = summed(records_of(mapped(rows[others]), labels[others]), weights, link)
+    broken = Mapped(rows, Map(mapped(rows).map.mean, curves=CURVES))
+    rows[40, 3] = wrong
+    found = summed(records_of(broken, labels), weights, link)
+    assert np.isfinite(found).all()
+    assert np.abs(found - expected).max() < 1e-11
+
+
+def test_nobody_is_counted_whose_label_is_unknown():
+    rows, labels = table()
+    weights, link = heads(1, 2, mapped(rows).shape[-1] + 1), Link()
+    others = np.arange(COUNT) != 3
+    expected = summed(records_of(mapped(rows[others]), labels[others]), weights, link)
+    found = summed(records_of(mapped(rows), np.where(others, labels, -1)), weights, link)
+    assert np.abs(found - expected).max() < 1e-11
+
+
+def test_a_sample_is_summed_alike():
+    rows, labels = table()
+    records, mask = records_of(mapped(rows), labels), np.random.default_rng(5).random(COUNT) < 0.3
+    weights, link = heads(2, 2, mapped(rows).shape[-1] + 1), Link()
+    expected = summed(records_of(mapped(rows[mask]), labels[mask]), weights, link)
+    found = summed(records, weights, link, records.select_rows(mask))
+    assert np.abs(found - expected).max() < 1e-11
+
+
+def test_losses_see_the_whole_rows():
+    rows, labels = table()
+    features, plain = mapped(rows), mapped(rows)[:]
+    weights = heads(2, 2, features.shape[-1] + 1)
+
+    def summed_up(records):
+        return summed_losses(records, weights, lambda losses: losses, records.chunks()).numpy()
+
+    thin = records_of(features, labels)
+    assert summed_up(thin) == pytest.approx(summed_up(records_of(plain, labels)), rel=1e-5)
+
+
+def test_rows_stay_whole_where_that_is_as_fast_or_where_they_are_scaled():
+    rows, labels = table()
+    scaled = Mapped(rows, Map(mapped(rows).map.mean, 9.0, 1.0, curves=CURVES))
+    straight = Mapped(rows, Map(np.zeros(COLUMNS)))
+    for features, classes in ((mapped(rows), 3), (scaled, 2), (straight, 2)):
+        assert isinstance(records_of(features, labels, classes).features, torch.Tensor)
