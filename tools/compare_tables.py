@@ -11,6 +11,7 @@ is the number of records that train, four fifths; delta is 1e-6. Methods:
   here: the mean, trials, the final training and its calibration; but not the count of units, 1 % of
   mu^2 at most. Numbers are learnt by what the plan takes; curves-ridge, curves-gd and lines-gd name
   dp_ridge or dp_gd;
+- curves-looks: the same where trials are bought in any case, as they pay at that strength;
 - dp-ebm: DP-EBM of interpret-core, at its defaults, with the same public ranges;
 - adassp: Wang (2018), Algorithm 2, at Gaussian prices, on the rows of lines; numbers alone;
 - trees, linear: boosted trees and logistic or least squares without noise, whatever the total.
@@ -47,13 +48,13 @@ from trainings import trained
 
 from dpladder.config import Config, Project
 from dpladder.config.curves import curves_of
+from dpladder.config.features_sections import row_length
 from dpladder.config.label_sets import NUMBER, number_of_target, place_in_range
 from dpladder.config.learners import OF_NUMBERS
 from dpladder.config.load import BASE
-from dpladder.config.sweep_sections import Fit
+from dpladder.config.sweep_sections import Fit, Rung
 from dpladder.config.task_rules import apply_task
 from dpladder.data.centre import Map, ball, shrink_mean
-from dpladder.data.depths import row_length
 from dpladder.learn import counts
 from dpladder.learn.interface import Weights
 from dpladder.learn.measures.calibrate import Calibrating
@@ -67,6 +68,7 @@ from dpladder.research.arena import Arena, PublicMeter
 from dpladder.search.fit import place_by_prior
 from dpladder.search.protocol import Setting
 from dpladder.search.space import Space
+from dpladder.search.sweep_value import best_ladder
 from dpladder.search.training import training_of
 from dpladder.section import from_document, values_of
 from dpladder_papers.research.contest import Competitor, answer, start_search
@@ -190,11 +192,29 @@ def config_of(problem: Split, epsilon: float, curves: int | None, learner: str |
     return resolve_defaults(Project({BASE: config})).experiments[BASE]
 
 
+def with_looks(config: Config, epsilon: float) -> Config:
+    """The config with the trials that pay at its strength, whatever r is within reach."""
+    mu = gdp.mu_from_epsilon(epsilon, DELTA)
+    ladder = best_ladder(config.dataset.nominal_size * mu, centred=True)
+    rungs = tuple(
+        Rung(epsilon=gdp.epsilon(look.part**0.5 * mu, DELTA), trials=look.trials)
+        for look in ladder.rungs
+    )
+    select = config.sweep.select.model_copy(update={"share": ladder.share})
+    sweep = config.sweep.model_copy(update={"rungs": rungs, "select": select})
+    return config.model_copy(update={"sweep": sweep})
+
+
 def dpladder(
-    curves: int | None, learner: str | None, problem: Split, epsilon: float
+    curves: int | None,
+    learner: str | None,
+    problem: Split,
+    epsilon: float,
+    looks: bool = False,
 ) -> tuple[Floats, int]:
     """All that a run does, on public records with seeded noise, and how many pieces it took."""
     config = config_of(problem, epsilon, curves, learner)
+    config = with_looks(config, epsilon) if looks else config
     arena, left = seen(stored(problem, config), config, gdp.mu_from_epsilon(epsilon, DELTA))
     weights = taught(arena, config, left)
     logits = row_by_row_logits(weights, arena.test.features)
@@ -254,7 +274,9 @@ def seen(arena: Arena, config: Config, mu: float) -> tuple[Arena, float]:
         replace(data, features=seen_map(data.features)) for data in (arena.train, arena.test)
     )
     width = seen_map.width(arena.constants.dimension)
-    constants = replace(arena.constants, dimension=width, length=row_length(features))
+    constants = replace(
+        arena.constants, dimension=width, length=row_length(features.length, features.typical)
+    )
     return replace(arena, train=train, test=test, constants=constants), left
 
 
@@ -365,6 +387,7 @@ def fitted(split: Split, kinds: tuple[Any, Any], rows: Any, **facts: Any) -> tup
 METHODS: Mapping[str, tuple[Callable[[Split, float], tuple[Floats, int | None]], bool, bool]] = {
     # a method, and whether it learns numbers and classes
     "curves": (partial(dpladder, None, None), True, True),
+    "curves-looks": (partial(dpladder, None, None, looks=True), False, True),
     "lines": (partial(dpladder, 0, None), True, True),
     "curves-ridge": (partial(dpladder, None, "dp_ridge"), True, False),
     "curves-gd": (partial(dpladder, None, "dp_gd"), True, False),

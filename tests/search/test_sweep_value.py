@@ -66,6 +66,23 @@ def test_a_weak_total_leaves_the_final_training_alone_and_says_why():
     assert "no sweep: at n0*mu = 375 scores would tell less than they cost" in found.choices["main"]
 
 
+@pytest.mark.parametrize(
+    ("records", "steps", "bought"),
+    [(100_000, 500, True), (400_000, 500, False), (400_000, 5000, True)],
+)
+def test_no_trials_are_bought_where_the_prior_lies_beyond_the_largest_steps(records, steps, bought):
+    """They could only say that the largest is best."""
+    search = {"steps": [30, steps]}
+    found = project(
+        dataset=BASE["dataset"] | {"nominal_size": records},
+        privacy=BASE["privacy"] | {"delta": 1e-6},
+        sweep={"search": search},
+    )
+    assert bool(found.main.sweep.rungs) == bought
+    said = "reach kappa = 0.83, and the prior's is 1.4, so they are taken"
+    assert (said in found.choices["main"]) == (not bought)
+
+
 def test_rungs_by_hand_are_left_as_they_are():
     for given in ([], [{"epsilon": 0.1, "trials": 2}]):
         found = project(sweep={"rungs": given})

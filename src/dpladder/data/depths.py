@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.depths import resolve_layers
-from dpladder.config.features_sections import Features, Layers, Length
+from dpladder.config.features_sections import Features, Layers, Length, row_length
 from dpladder.config.sources import Takes
 from dpladder.privacy.arrays import to_length
 
@@ -131,16 +131,11 @@ def depths_for(
     )
 
 
-def row_length(keys: DepthKeys) -> float:
-    """The public length of a whole row, which its depths share evenly."""
-    return keys.typical if isinstance(keys.length, str) else keys.length
-
-
 def depths_taken(keys: DepthKeys, known: Known, mean_file: MeanFile) -> Depths | None:
     """The depths that trainings take, of those that a cache holds: those that a public sample
     chose, where one did."""
     if LAYERS in mean_file:
         names = [known[place][0] for place in mean_file[LAYERS]]
-        return depths_by_name(names, known, row_length(keys))
+        return depths_by_name(names, known, row_length(keys.length, keys.typical))
     takes = Features(model=keys.model).takes
-    return depths_for(keys.layers, known, row_length(keys), takes, keys.model)
+    return depths_for(keys.layers, known, row_length(keys.length, keys.typical), takes, keys.model)

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file
 
+from dpladder.config.features_sections import row_length
 from dpladder.data.cache import public_network_of
 from dpladder.data.centre import Map, Mapped, map_of
-from dpladder.data.depths import row_length
 from dpladder.jobs.features import Part, part_of, read_raw, stored_constants
 from dpladder.jobs.reservation import RELEASES
 from dpladder.jobs.task import Task
@@ -103,7 +103,7 @@ def seen_part(task: Task[SeenReads], name: str) -> SeenPart:
     constants = dataclasses.replace(
         stored_constants(task, part),
         dimension=mapped.width(part.dimension),
-        length=row_length(reads),
+        length=row_length(reads.length, reads.typical),
         # where features are activations at a cut in a public network
         network=public_network_of(part.attrs, reads.weights),
     )

@@ -39,7 +39,7 @@ from dpladder.learn.records import (
     load,
     prepare,
 )
-from dpladder.learn.thin_rows import ThinProducts, ThinRows, products_with
+from dpladder.learn.thin_rows import MOST_COLUMNS, ThinProducts, ThinRows, products_with
 
 # On a GPU a chunk should outlast the launch of its 25 kernels. On a CPU it should stay in cache,
 # and where records are narrow it should outlast the calls of 25 functions, between which threads
@@ -122,8 +122,9 @@ def resident(
         bias: whether a feature of 1 is added.
     """
     device, width = prepare(resources), views * (constants.dimension + bias)
-    # of three outputs a head, all of a row is read as fast
-    may_be_thin = constants.classes <= 2 and views == 1 and device.type == "cpu"
+    # under three outputs a head all of a row is read as fast
+    small = constants.classes <= 2 and views == 1 and width <= MOST_COLUMNS
+    may_be_thin = small and device.type == "cpu"
     thin = may_be_thin and getattr(data.features, "loses", None) is not None
     return load(
         data,

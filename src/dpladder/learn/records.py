@@ -246,7 +246,7 @@ def load(
     fits = 8 * declared * numbers <= _memory(memory_mb, device)
     resident = rows_as_thin = None
     if fits and loses is not None:
-        rows_as_thin = _thin_rows(features, np.append(loses, [-1.0] * bias), chunk, more, gram)
+        rows_as_thin = _thin_rows(features, np.append(loses, [-1.0] * bias), more, gram)
     elif fits:
         resident = torch.zeros(count + more, views, width, device=device)
     for rows in _slices(count if rows_as_thin is None else 0, chunk):
@@ -274,21 +274,18 @@ def load(
     )
 
 
-def _thin_rows(
-    features: Any, loses: NDArray[np.float64], chunk: int, more: int, gram: Tensor
-) -> ThinRows:
+def _thin_rows(features: Any, loses: NDArray[np.float64], more: int, gram: Tensor) -> ThinRows:
     """Rows of which only what is not zero is kept; rows that are too long have nothing.
 
     Args:
         features: as `Mapped` has them (data/centre.py).
         loses: what each row loses, -1 for a bias among it.
-        chunk: rows that are read at a time.
         more: rows of zeros behind them.
         gram: gets the rows' squared lengths, the bias left out.
     """
 
     def blocks() -> Iterator[NDArray[np.float32]]:
-        for rows in _slices(len(features), chunk):
+        for rows in _slices(len(features), LONGEST_SINGLE):  # in full for a moment
             x = features.before_loss(rows)
             squares = ((x - loses[: x.shape[1]]) ** 2).sum(axis=1)
             gram[rows] = torch.from_numpy(squares)[:, None, None]

@@ -21,6 +21,8 @@ from torch import Tensor
 
 from dpladder.privacy.arrays import Floats
 
+MOST_COLUMNS = 2**16
+
 
 @dataclass(frozen=True, eq=False)
 class ThinRows:
@@ -33,7 +35,7 @@ class ThinRows:
     """
 
     numbers: NDArray[np.float32]
-    columns: NDArray[np.int32]
+    columns: NDArray[np.uint16]
     ends: NDArray[np.int64]
     loses: Floats
 
@@ -54,7 +56,8 @@ class ThinRows:
             part = np.arange(ends[-1]) + np.repeat(self.ends[chosen] - ends[:-1], counts)
         shape = (len(ends) - 1, len(self.loses))
         start = (ends - ends[0]).astype(np.int32)
-        return csr_array((self.numbers[part], self.columns[part], start), shape=shape, copy=False)
+        values = (self.numbers[part], self.columns[part].astype(np.int32), start)
+        return csr_array(values, shape=shape, copy=False)
 
     def dense(self, rows: slice | Tensor) -> Tensor:
         """Some rows in full, float32 (rows, 1, width)."""
@@ -113,7 +116,7 @@ def gather(blocks: Iterable[NDArray[np.float32]], rows: int, most: int, loses: F
         most: numbers of a row that are not zero.
         loses: as `ThinRows` has it.
     """
-    numbers, columns = np.empty(rows * most, np.float32), np.empty(rows * most, np.int32)
+    numbers, columns = np.empty(rows * most, np.float32), np.empty(rows * most, np.uint16)
     ends = np.zeros(rows + 1, np.int64)
     done, used = 0, 0
     for block in blocks:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dpladder.config import Config, Project
-from dpladder.config.features_sections import LAST, Mean
+from dpladder.config.features_sections import LAST, Mean, row_length
 from dpladder.config.learners import method
 from dpladder.config.load import BASE
 from dpladder.config.method import Kind
@@ -42,6 +42,7 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger.state import State
 from dpladder.privacy.statement.documents import FINALS
 from dpladder.search.prior import DEFAULT, with_prior
+from dpladder.search.space import largest_kappa
 from dpladder.search.sweep_value import LadderToBuy, best_ladder, rungs_as_text
 from dpladder.section import from_document, values_of
 
@@ -542,11 +543,27 @@ def _ladder_to_buy(config: Config) -> LadderToBuy | None:
     ):
         return None
     ladder = best_ladder(strength(config), config.features.centre != "none")
-    return (
-        replace(ladder, rungs=(), gained=ladder.blind)
-        if _public_outweighs_private(config, ladder)
-        else ladder
+    needless = _public_outweighs_private(config, ladder) or _kappa_out_of_reach(config)
+    return replace(ladder, rungs=(), gained=ladder.blind) if needless else ladder
+
+
+def _kappa_out_of_reach(config: Config) -> tuple[float, float] | None:
+    """kappa of the largest r that steps reach, and the prior's, where that lies beyond it. Then the
+    largest r did best on public tables (docs/measurements/tables.md), and trials would only say
+    so."""
+    search = config.sweep.search
+    if config.learner.name != DEFAULT or search.expected is None or search.unit != "kappa":
+        return None
+    features, privacy = config.features, config.privacy
+    kappa = largest_kappa(
+        search,
+        config.learner,
+        config.dataset.nominal_size,
+        gdp.mu_from_epsilon(min(config.totals), privacy.delta),
+        privacy.relation,
+        row_length(features.length, features.typical),
     )
+    return (kappa, search.expected[0]) if kappa < search.expected[0] else None
 
 
 def _apply_ladder(config: Config, look: LadderToBuy | None) -> Config:
@@ -626,6 +643,12 @@ def _note_ladder(config: Config, look: LadderToBuy | None) -> Iterator[str]:
             f"sweep bought: {at} trials pay, {rungs_as_text(look.rungs)} of mu^2, {look.spent:.0%} "
             f"in all (on public data of that strength they take accuracy from {look.blind:.3f} to "
             f"{look.gained:.3f})"
+        )
+    elif look is not None and (out_of_reach := _kappa_out_of_reach(config)):
+        reached, prior = out_of_reach
+        yield (
+            f"no sweep: {at} the most and largest steps (sweep.search) reach kappa = "
+            f"{reached:.2g}, and the prior's is {prior:.2g}, so they are taken"
         )
     elif look is not None:
         yield (
