@@ -80,7 +80,8 @@ def test_the_closing_line_is_the_statements_where_that_is_of_this_run(finished, 
     first, accuracy, page = last_words(capfd)
     assert first == (
         f"{said} So far epsilon = 1.0000 of the limit is spent. The limit is the guarantee. "
-        "What is left fits epsilon = 7.8743: the squares of mu add up, and epsilons do not."
+        "One more release of up to epsilon = 7.8743 would still fit. That is not the limit less "
+        "what is spent, for epsilons do not add."
     )
     assert re.fullmatch(
         r"main: test accuracy [\d.]+% \(95 % interval [\d.]+% to [\d.]+%\) at a total of epsilon = "

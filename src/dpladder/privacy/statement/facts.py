@@ -301,9 +301,9 @@ def closing_line(terms: Terms, state: State) -> str:
     if terms.lifetime_epsilon is not None:
         promise = _limit_sentence(terms.lineage, terms.lifetime_epsilon, terms.delta, terms.unit)
         fits = (
-            f"What is left fits epsilon = "
-            f"{round_down(remaining_epsilon(terms, state.charged_spends()))}: the squares of mu "
-            "add up, and epsilons do not."
+            f"One more release of up to epsilon = "
+            f"{round_down(remaining_epsilon(terms, state.charged_spends()))} would still fit. That "
+            "is not the limit less what is spent, for epsilons do not add."
         )
         return f"{promise} {_spent_sentence(spent)} {fits}"
     return (
