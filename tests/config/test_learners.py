@@ -82,18 +82,18 @@ def test_the_reference_names_every_option_of_every_learner_of_dpladder() -> None
     page = reference()
     for section in SECTIONS:
         core = section.__module__.startswith("dpladder.")
-        assert (f"| *learner: {name_of(section)}* |" in page) == core
-        assert not core or all(f"| `learner.{key}` |" in page for key in section.model_fields)
+        assert (f"### learner: {name_of(section)}\n" in page) == core
+        assert not core or all(f"- `learner.{key}` (" in page for key in section.model_fields)
 
 
 def test_the_reference_says_what_several_learners_have_once_and_who_has_it() -> None:
     page = reference()
-    assert page.count("| `learner.name` |") == page.count("| `learner.look` |") == 1
-    descent = next(line for line in page.splitlines() if line.startswith("| *learner: dp_gd* |"))
+    assert page.count("- `learner.name` (") == page.count("- `learner.look` (") == 1
+    descent = page.partition("### learner: dp_gd\n")[2].partition("###")[0]
     assert "`look`" in descent
     assert "`trains`" not in descent
-    assert page.count("| `learner.free_step` | **`true`**, `false` | Whether a last, free") == 1
-    assert page.count("| `learner.free_step` |") == 2  # of networks its default is another
+    assert "- `learner.free_step` (**`true`**, `false`): " in descent
+    assert page.count("- `learner.free_step` (") == 2  # of networks its default is another
 
 
 def test_the_schema_tells_learners_apart() -> None:

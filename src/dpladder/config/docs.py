@@ -104,7 +104,7 @@ def reference() -> str:
     """The page of all keys: type, default and meaning, by section.
 
     Returns:
-        Markdown: a table of what people come for, then one row for each key.
+        Markdown: a table of what people come for, then a list of the keys of each section.
     """
     lines = [
         "# Config reference",
@@ -128,12 +128,10 @@ def reference() -> str:
         "|---|---|",
         *(f"| {task} | {', '.join(f'`{key}`' for key in keys)} |" for task, keys in TASKS.items()),
         "",
-        "| key | allowed | meaning |",
-        "|---|---|---|",
         *map(_as_markdown, _rows(Config, "", of_core=True)),
         "",
     ]
-    return "\n".join(lines)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
 
 
 @dataclass(frozen=True)
@@ -166,8 +164,8 @@ def described_keys() -> list[DescribedKey]:
 def _rows(
     model: type[BaseModel], prefix: str, of_core: bool = False
 ) -> Iterator[DescribedKey | str]:
-    """The keys of a section and of those inside it, and headings among them as rows of Markdown;
-    `[]` marks entries of a list.
+    """The keys of a section and of those inside it, and headings among them in Markdown; `[]` marks
+    entries of a list.
 
     Args:
         of_core: whether keys of other packages' learners and searches are left out.
@@ -218,20 +216,24 @@ def _alternatives(
         frequent.setdefault(row.name, row)
     shared = [row for row in keys if row == frequent[row.name] and len(row.methods) > 1]
     if shared:
-        yield f"| *{key}: what several have* | | each says below which of these it has |"
+        yield f"\n### {key}: what several have\n"
         yield from shared
     for section in sections:
         rows = [row for row in keys if name_of(section) in row.methods]
         has = [row.name.removeprefix(f"{key}.") for row in rows if row in shared]
         also = f" Has {', '.join(f'`{name}`' for name in has if '.' not in name)}." if has else ""
-        yield f"| *{key}: {name_of(section)}* | | {_cell(section.__doc__ or '')}{also} |"
+        yield f"\n### {key}: {name_of(section)}\n\n{_escaped(section.__doc__ or '')}{also}\n"
         yield from (row for row in rows if row not in shared)
 
 
 def _as_markdown(row: DescribedKey | str) -> str:
     if isinstance(row, str):
         return row
-    return f"| `{row.name}` | {_cell(_with_default(row))} | {_cell(row.text)} |"
+    allowed = _with_default(row)
+    if "." in row.name:
+        return f"- `{row.name}` ({allowed}): {_escaped(row.text)}"
+    values = "" if allowed.startswith("section") else f"({allowed}) "
+    return f"\n## {row.name}\n\n{values}{_escaped(row.text)}\n"
 
 
 def _with_default(row: DescribedKey) -> str:
@@ -244,7 +246,7 @@ def _with_default(row: DescribedKey) -> str:
 
 
 def _allowed_values(field: FieldInfo) -> str:
-    """What a key may hold, for the column of the same name."""
+    """What a key may hold, in Markdown."""
     written = [item for item in field.metadata if isinstance(item, WithJsonSchema)]
     if written:  # in another form than it is kept
         schema = written[0].json_schema or {}
@@ -296,7 +298,7 @@ def _flat(metadata: tuple[Any, ...]) -> list[Any]:
 
 
 def _default(field: FieldInfo) -> str:
-    """The default for its column; blank of a section, whose keys have defaults of their own."""
+    """The default in Markdown; blank of a section, whose keys have defaults of their own."""
     if field.is_required():
         return "required"
     if field.default_factory is not None or field.default is PydanticUndefined:
@@ -324,9 +326,9 @@ def _flow(value: Any) -> str:
     )
 
 
-def _cell(text: str) -> str:
-    """A text for a cell of Markdown: on one line, its bars escaped."""
-    return " ".join(text.replace("|", "\\|").split())
+def _escaped(text: str) -> str:
+    """A text on one line, without what Markdown would take for emphasis or a tag."""
+    return re.sub(r"([<*])", r"\\\1", " ".join(text.split()))
 
 
 def write(texts: Mapping[str, str], arguments: Sequence[str]) -> int:
