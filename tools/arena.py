@@ -81,6 +81,11 @@ CLOTHES = Path("/usr/share/datasets/fashion-mnist")
 # CIFAR-10's training images as JPEG, a folder for each class, whose first 600 are taken
 OBJECTS = Path("data/cifar10/train")
 LAST_OUTPUT = Features(layers="last")
+# sentences of 798 writers with readers' ratings, from -4 to 4 (Hutto & Gilbert 2014): of
+# vaderSentiment 0.5, `pip download --no-deps vaderSentiment==0.5`, additional_resources unpacked
+RATED = Path("data/rated")
+BAD = -1.5
+RATED_FILES = ("amazonReviewSnippets_GroundTruth.txt", "nytEditorialSnippets_GroundTruth.txt")
 VERSES = {"bible": "kjv", "web": "web"}
 # The last book of each genre: law, history, wisdom, prophets, gospels, acts, letters, apocalypse.
 GENRES = (5, 17, 22, 39, 43, 44, 65, 66)
@@ -268,6 +273,9 @@ def records_of(name: str, network: Features) -> tuple[Features, Source, Sequence
         return published.features, sources[0], records, [y for own in sources for y in own.labels]
     if plain in VERSES:
         return verses(plain)
+    if plain == "rated":
+        texts, ratings, _ = rated()
+        return SENTENCES, open_source("kjv"), texts, ratings
     if plain in ("fashion", "clothes"):
         return clothes(24_000 if plain == "fashion" else 6_000)
     if plain == "objects":
@@ -295,6 +303,36 @@ def encoded(
             yield np.stack([*loaded, *[network.blank] * (network.batch - len(loaded))])
 
     return np.concatenate(list(network.encode(batches())))[: len(records)]
+
+
+def rated() -> tuple[list[bytes], list[bool], list[str]]:
+    """Sentences, whether their readers found them bad (below -1.5), and who wrote them."""
+    lines = [
+        (name, *line.split("\t"))
+        for name in RATED_FILES
+        for line in (RATED / name).read_text("utf-8", errors="replace").splitlines()
+        if line.strip()
+    ]
+    texts = [text.encode() for _, _, _, text in lines]
+    writers = [f"{name} {place.partition('_')[0]}" for name, place, _, _ in lines]
+    return texts, [float(rating) < BAD for _, _, rating, _ in lines], writers
+
+
+def by_writers(cache: Path | None, cap: int = 8) -> Arena:
+    """The sentences of `rated` as they were extracted, whose writers are units: of four fifths of
+    them, so many sentences each at most train."""
+    features, labels = features_of("rated", cache)
+    writers = np.unique(rated()[2], return_inverse=True)[1]
+    order = np.random.default_rng(0).permutation(len(writers))
+    features, labels, writers = features[order], labels[order], writers[order]
+    names = np.random.default_rng(1).permutation(writers.max() + 1)
+    trains = names[: len(names) * 4 // 5]
+    rows = np.concatenate([np.flatnonzero(writers == one)[:cap] for one in trains])
+    tests = np.flatnonzero(~np.isin(writers, trains))
+    units = np.stack([writers[rows], writers[rows]], axis=1).astype(np.uint64).view(np.uint8)
+    train = Data(features[rows], labels[rows], units)
+    arena = arena_of("rated", train, Data(features[tests], labels[tests]), 2, length=1.0, cap=cap)
+    return replace(arena, constants=replace(arena.constants, n0=len(trains)))
 
 
 def as_digit(image: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -97,6 +97,16 @@ def test_of_several_classes_the_histogram_says_how_often_the_named_one_is_right(
     assert slope == pytest.approx(0.5, rel=0.2)
 
 
+def test_margins_that_hardly_name_a_class_are_made_surer() -> None:
+    random = np.random.default_rng(4)
+    constants = replace(TWO, classes=10, dimension=10)
+    logits = 0.5 * random.normal(size=(30_000, 10))
+    right = log_softmax(4.0 * logits, axis=1)
+    labels = (right + random.gumbel(size=right.shape)).argmax(axis=1)
+    counts = counted(Data(logits.astype(np.float32), labels), constants, np.eye(10, dtype="f4"))
+    assert fit_map(counts, 0.0, constants, shifts=True)[0] > 2.0
+
+
 @pytest.mark.parametrize("bias", [False, True])
 def test_a_turned_head_has_turned_logits(bias: bool) -> None:
     random = np.random.default_rng(2)
@@ -129,10 +139,22 @@ def test_the_law_moves_no_answer_and_makes_margins_less_sure() -> None:
         (GD, TWO, 5.0, 0.23),
         (GD, replace(TWO, relation="replace_one"), 0.25, 0.23),
         (GD, replace(TWO, classes=10), 0.25, 0.23 * 5**0.5),
-        (GD, replace(TWO, classes=10), 0.025, 0.23 * 5 ** (0.5 + 0.06 * math.log(10))),
-        (SIGMOID, replace(TWO, classes=6, labels=MANY), 0.25, 0.23 * 5**0.5),
+        (GD, replace(TWO, classes=10), 0.1, 0.23 * 5 ** (0.5 + 0.15 * math.log(2.5))),
+        (GD, replace(TWO, classes=10), 0.01, 1.0),
+        (SIGMOID, replace(TWO, classes=6, labels=MANY), 0.25, 0.23 * 7**0.5),
+        # a quarter of the clip for each of a unit's records
+        (GD, replace(TWO, cap=16), 0.25, 0.23 ** (1.0 + math.log(4.0) / math.log(32.0 * 2**0.5))),
+        # half is clipped by its logarithm, which matters less where training is weak
+        (GD, replace(TWO, length=(32.0 / 2**0.5) ** 0.5), 0.25, 0.23**0.5),
+        (
+            GD,
+            replace(TWO, length=(32.0 / 2**0.5) ** 0.5),
+            0.025,
+            0.23 ** (0.5 + 0.1 * math.log(10)),
+        ),
         # nothing is clipped, so nothing is too sure
         (GD, replace(TWO, length=0.5), 0.25, 1.0),
+        (learner_of({"name": "dp_adam"}), TWO, 0.25, 0.23),
         # not measured
         (SIGMOID, TWO, 0.25, 1.0),
         (learner_of({"name": "dp_gd", "init": "public"}), TWO, 0.25, 1.0),

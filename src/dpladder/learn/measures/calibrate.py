@@ -35,7 +35,8 @@ from dpladder.privacy.release.meter import Meter
 
 USUAL = 32.0 * math.sqrt(2.0)  # a gradient's length over its clip, where the law was fitted
 STRENGTH = 1000.0  # n0 mu at which a slope is the root of how many classes there are
-EASIER = 0.06  # how much the root is less, by the logarithm of n0 mu
+EASIER = 0.15  # how much the root is less, by the logarithm of n0 mu
+WEAKER = 0.2  # how much less clips matter, by the same below STRENGTH
 # knots of signed log-odds, and of the log-odds that the named one of several classes is right
 SIGNED = (-5.0, -3.0, -1.5, -0.5, 0.5, 1.5, 3.0, 5.0)
 ABOVE_EVEN = (0.0, 1.0, 2.0, 3.5, 5.5)
@@ -78,8 +79,9 @@ def slope_by_law(learner: Learner, constants: Constants, mu: float) -> float:
     """What trained logits are multiplied by, by public figures alone.
 
     For two classes it is the method's `slope`. It grows with the root of how many classes there
-    are, for fewer records lie between any two of them. Where no gradient is clipped a margin is as
-    sure as it should be, so the slope is 1 there.
+    are, for fewer records lie between any two of them. The less is clipped, the surer a margin may
+    be, up to a slope of 1; each of a unit's records has its part of the clip. Where a training is
+    weak that matters less.
 
     Args:
         learner: its section in the config.
@@ -99,10 +101,12 @@ def slope_by_law(learner: Learner, constants: Constants, mu: float) -> float:
     ):
         return 1.0
     strength = constants.n0 * mu / (2.0 if constants.relation == "replace_one" else 1.0)
-    pairs = (constants.classes + 4 * findings) / 2.0
+    pairs = (constants.classes + 8 * findings) / 2.0
     slope = base * pairs ** (0.5 - EASIER * math.log(strength / STRENGTH))
-    length = math.log(max(math.sqrt(2.0) * constants.length / learner.clip, 1.0))
-    return float(min(max(slope, base), 1.0) ** (length / math.log(USUAL)))
+    length = math.sqrt(2.0 * constants.cap) * constants.length / learner.clip
+    clipped = math.log(max(length, 1.0)) / math.log(USUAL)
+    weak = min(WEAKER * max(math.log(STRENGTH / strength), 0.0), 1.0)
+    return float(min(max(slope, base), 1.0) ** (clipped + weak * (1.0 - clipped)))
 
 
 class Margins(CellTable):
@@ -159,8 +163,9 @@ def fit_map(counts: Floats, sd: float, constants: Constants, shifts: bool) -> tu
     numbers = 2 if shifts and not several else 1
     offsets = INTERCEPTS if numbers == 2 else np.zeros(1)
     # Of several classes the named one has about the root of all others as rivals: that is between
-    # one rival and all of them.
-    rivals = math.log(constants.classes - 1) / 2.0 if several else 0.0
+    # one rival and all of them. Where it is hardly named, all of them are.
+    half = math.log(constants.classes - 1) / 2.0 if several else 0.0
+    rivals = np.where(places <= -half, 2.0 * half, half)
     slopes, intercepts = (grid.ravel() for grid in np.meshgrid(SLOPES, offsets, indexing="ij"))
     odds = slopes[:, None] * (places + rivals) - rivals + intercepts[:, None]
     better = _log_likelihood(odds) - _log_likelihood(places[None])

@@ -31,4 +31,5 @@ METHOD = LearnerMethod(
     logit_noise=later("dpladder.learn.descent_noise:logit_noise_of_adam"),
     # fitted to digits, mixture and mnist5k-112
     prior={True: (3.02, 1.7), False: (2.17, 1.72)},
+    slope=0.23,
 )

@@ -29,4 +29,5 @@ METHOD = LearnerMethod(
     logit_noise=later("dpladder.learn.descent_noise:logit_noise_of_adam"),
     # fitted to digits, mixture and mnist5k-112
     prior={True: (1.83, 4.67), False: (1.72, 2.58)},
+    slope=0.23,
 )
