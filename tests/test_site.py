@@ -43,6 +43,16 @@ def test_every_link_to_a_heading_finds_it(page):
     assert wrong == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_table_of_a_page_is_whole(page):
+    """An empty line inside a table makes text of the rows below it."""
+    blocks = re.split(r"\n\s*\n", page.read_text("utf-8"))
+    tables = [re.findall(r"^\|.*$", block, re.MULTILINE) for block in blocks]
+    for rows in filter(None, tables):
+        assert re.fullmatch(r"\|[-|]+\|", " ".join(rows[1:2])), rows[0]
+        assert len({row.replace(r"\|", "").count("|") for row in rows}) == 1, rows[0]
+
+
 def test_every_page_has_its_place_in_the_site():
     class Loader(yaml.SafeLoader):
         pass
