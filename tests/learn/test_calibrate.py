@@ -140,7 +140,8 @@ def test_the_law_moves_no_answer_and_makes_margins_less_sure() -> None:
         (GD, replace(TWO, relation="replace_one"), 0.25, 0.23),
         (GD, replace(TWO, classes=10), 0.25, 0.23 * 5**0.5),
         (GD, replace(TWO, classes=10), 0.1, 0.23 * 5 ** (0.5 + 0.15 * math.log(2.5))),
-        (GD, replace(TWO, classes=10), 0.01, 1.0),
+        (GD, replace(TWO, classes=10), 0.01, 0.23 * 5 ** (0.5 + 0.15 * math.log(5.0))),
+        (GD, replace(TWO, classes=100), 0.01, 1.0),
         (SIGMOID, replace(TWO, classes=6, labels=MANY), 0.25, 0.23 * 7**0.5),
         # a quarter of the clip for each of a unit's records
         (GD, replace(TWO, cap=16), 0.25, 0.23 ** (1.0 + math.log(4.0) / math.log(32.0 * 2**0.5))),

@@ -36,6 +36,7 @@ from dpladder.privacy.release.meter import Meter
 USUAL = 32.0 * math.sqrt(2.0)  # a gradient's length over its clip, where the law was fitted
 STRENGTH = 1000.0  # n0 mu at which a slope is the root of how many classes there are
 EASIER = 0.15  # how much the root is less, by the logarithm of n0 mu
+WEAKEST = 200.0  # n0 mu below which it stays: features of weak trainings have no mean taken away
 WEAKER = 0.2  # how much less clips matter, by the same below STRENGTH
 # knots of signed log-odds, and of the log-odds that the named one of several classes is right
 SIGNED = (-5.0, -3.0, -1.5, -0.5, 0.5, 1.5, 3.0, 5.0)
@@ -102,7 +103,7 @@ def slope_by_law(learner: Learner, constants: Constants, mu: float) -> float:
         return 1.0
     strength = constants.n0 * mu / (2.0 if constants.relation == "replace_one" else 1.0)
     pairs = (constants.classes + 8 * findings) / 2.0
-    slope = base * pairs ** (0.5 - EASIER * math.log(strength / STRENGTH))
+    slope = base * pairs ** (0.5 - EASIER * math.log(max(strength, WEAKEST) / STRENGTH))
     length = math.sqrt(2.0 * constants.cap) * constants.length / learner.clip
     clipped = math.log(max(length, 1.0)) / math.log(USUAL)
     weak = min(WEAKER * max(math.log(STRENGTH / strength), 0.0), 1.0)
