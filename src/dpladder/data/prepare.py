@@ -7,11 +7,11 @@ its neighbours. So one unit more or less changes one unit's rows in one part.
 **Copies.** Where a source has no ids, a record is known by its content and by all that stands with
 it: its row in a table, its folder, its values in other arrays, whichever of these the config reads
 (`Source.line`). So two experiments with other labels, columns, groups or classes part the same
-people alike. Exact copies are one record and count
-once, for three reasons. The map from a list to its set moves neighbours to neighbours. Randomness
-drawn from ids stays independent between rows. Two rows under one id would fall into a Poisson batch
-together, which its amplification does not allow. And an image that someone stored twice is
-protected as the one image it is. Data in which equal rows are different people has ids to say so.
+people alike. Exact copies are one record and count once, for three reasons. The map from a list to
+its set moves neighbours to neighbours. Randomness drawn from ids stays independent between rows.
+Two rows under one id would fall into a Poisson batch together, which its amplification does not
+allow. And an image that someone stored twice is protected as the one image it is. Data in which
+equal rows are different people has ids to say so.
 
 **Conflicts.** Rows of one unit that claim one id but differ count as nothing, all of them. So one
 row more adds a record or takes one away. It never puts one in the place of another, which would
@@ -19,8 +19,8 @@ move a sum twice as far as is charged. A record's id holds within its unit: no u
 another user's, whatever ids they claim.
 
 **Missing records.** A file or a text that is missing or empty is known by its path or row number
-alone, and counts as nothing. By their content all of them would be one record for each label, and nobody would
-see that they are many.
+alone, and counts as nothing. By their content all of them would be one record for each label, and
+nobody would see that they are many.
 
 **Spans.** A document that is cut into spans stands here first as one row. So copies and conflicts
 are found as above, and its part follows from the document. Then each span is a record, by its
