@@ -20,6 +20,7 @@ from dpladder.learn.measures.tested import ReleasedCounts, Tested
 from dpladder.privacy.accounting.rounding import NoisedFigure, round_up_short
 from dpladder.privacy.statement.documents import Cost
 from dpladder.public_files import read_json
+from dpladder.search.fit import FitResult
 from dpladder.section import from_document
 
 
@@ -104,19 +105,10 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitFound:
-    """How r was carried to a total.
+class FitFound(FitResult):
+    """How r was carried to a total. There is no kappa where the search is in r.
 
     Attributes:
-        r_star: the r that the final training took.
-        kappa_star: the same as kappa; null where the search is in r.
-        method: how it was found, in words.
-        fallback: why a simpler curve was taken, in words; null where none was.
-        clamped: whether r* met the limit of the search.
-        coefficients: of r, or of kappa, against the axis, the constant first.
-        uncertainty: an 80 % interval of r* from all scores.
-        spread: how far scores within rungs lie apart, over what their noise alone would do. Near 1
-            they say nothing.
         degree: of the curve.
         against: what r grows along.
         using: which scores were fitted.
@@ -125,14 +117,6 @@ class FitFound:
         best: the trial that looked best.
     """
 
-    r_star: float
-    kappa_star: float | None = None
-    method: str
-    fallback: str | None
-    clamped: bool
-    coefficients: tuple[float, ...]
-    uncertainty: tuple[float, float]
-    spread: float | None = None
     degree: int
     against: Literal["kappa", "epsilon", "mu"]
     using: Literal["best", "pooled"]

@@ -34,29 +34,30 @@ LIKELY = (0.1, 0.9)  # quantiles of r* that are reported
 NEAR = 1e-3  # relative: kappa jumps a little where the steps grow by one
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FitResult:
     """The r of a final training, and how it was found. All of it is public.
 
     Attributes:
-        r_star, kappa_star: the choice, on both axes.
-        method: in words.
-        fallback: why a simpler curve was taken; None where none was.
-        clamped: whether the search range moved it.
-        coefficients: of r, or of kappa, against the axis, constant first.
-        uncertainty: the 80 % interval of r*.
-        spread: how far scores within rungs lie apart, over what their noise alone would do: near 1
+        r_star: the r that the final training takes.
+        kappa_star: the same as kappa.
+        method: how it was found, in words.
+        fallback: why a simpler curve was taken, in words; null where none was.
+        clamped: whether r* met the limit of the search.
+        coefficients: of r, or of kappa, against the axis, the constant first.
+        uncertainty: an 80 % interval of r* from all scores.
+        spread: how far scores within rungs lie apart, over what their noise alone would do. Near 1
             they say nothing.
     """
 
     r_star: float
-    kappa_star: float
+    kappa_star: float | None = None
     method: str
     fallback: str | None
     clamped: bool
     coefficients: tuple[float, ...]
     uncertainty: tuple[float, float]
-    spread: float | None
+    spread: float | None = None
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def place_by_prior(space: Space, mu: float) -> tuple[float, float]:
         mu: that the training may cost.
     """
     fitted = fit_radius([], Target(mu, mu, space), Fit())
-    return fitted.kappa_star, fitted.r_star
+    return space.kappa(fitted.r_star, mu), fitted.r_star
 
 
 def response_surface(trials: Sequence[Trial], target: Target, fit: Fit) -> tuple[Floats, Floats]:

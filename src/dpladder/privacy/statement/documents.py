@@ -92,30 +92,39 @@ class PlannedLineage(Cost):
     units: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class PlannedSpend(NamedJob):
-    """A spend that a plan will make.
+@dataclass(frozen=True, kw_only=True)
+class PricedSpend(NamedJob):
+    """A spend with its price, as a plan will make it or as it was made.
 
     Attributes:
         question: what the ledger knows it by.
         label: what it buys, in words.
-        dataset: the lineage.
         partition: the parts that it reads, or all.
-        event: as JSON (accounting/events.py).
-        count: how often the event happens.
+        count: how often its event happens.
         mu, epsilon: of this spend alone; mu is null where more than a Gaussian is behind it.
-        in_parallel: whether nobody bears it together with the training.
     """
 
     question: str
     label: str
-    dataset: str
     partition: str
-    relation: Relation
-    event: dict[str, Any]
     count: int
     mu: float | None
     epsilon: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedSpend(PricedSpend):
+    """A spend that a plan will make.
+
+    Attributes:
+        dataset: the lineage.
+        event: as JSON (accounting/events.py).
+        in_parallel: whether nobody bears it together with the training.
+    """
+
+    dataset: str
+    relation: Relation
+    event: dict[str, Any]
     in_parallel: bool = False
 
 
@@ -178,35 +187,24 @@ class PlanDocument:
 # --- the statement: results/privacy.json ---
 
 
-@dataclass(frozen=True)
-class StatedSpend(NamedJob):
+@dataclass(frozen=True, kw_only=True)
+class StatedSpend(PricedSpend):
     """One charge of the ledger, as the statement counts it.
 
     Attributes:
         rule, experiment, wildcards: a label, by the config of today; of what it no longer asks, by
             that of who asked first.
-        label: what it bought, in words.
-        partition: the parts that it read, or all.
-        mu, epsilon: of this spend alone.
-        count: how often its event happened.
         superseded: whether it is of another answer to the question than the one that is stated.
         reserved, released: numbers of entries of the ledger.
         spend: as JSON (accounting/events.py).
-        question: what the ledger knows it by.
         continued: the entry of the last run that took it up again, after something was released.
         made: by which other packages; else empty.
     """
 
-    label: str
-    partition: str
-    mu: float | None
-    epsilon: float
-    count: int
     superseded: bool
     reserved: int
     released: int | None
     spend: dict[str, Any]
-    question: str
     continued: int | None = None
     made: str = ""
 
