@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -14,6 +15,8 @@ import approval
 import hypothesis
 import pytest
 
+# what collecting tests makes stays: to look through it for garbage takes a fifth of that time
+gc.set_threshold(50_000)
 # no test fails for the time that it takes, which hangs on what else the machine does
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
@@ -98,6 +101,14 @@ def _approved(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., N
         approval.compare(file, heading, text, request.config.getoption("approve"))
 
     return compare
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # for libraries that count at their end what is left
 
 
 @pytest.hookimpl(tryfirst=True)

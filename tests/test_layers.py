@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -121,9 +122,12 @@ def room_of(name: str) -> str:
     return room if package == "dpladder" else f"{package}.{room}"
 
 
-MODULES = {
-    name_of(path): ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.rglob("*.py"))
-}
+MODULES = {name_of(path): path for path in sorted(SOURCE.rglob("*.py"))}
+
+
+@cache
+def tree_of(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text("utf-8"))
 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if "." in name])
@@ -132,7 +136,7 @@ def test_a_module_imports_only_from_the_rooms_below_its_own(module):
     assert room in MAY_USE, f"{room} is a new room: give it a place in MAY_USE"
     used = {
         room_of(name)
-        for name in imports(MODULES[module])
+        for name in imports(tree_of(module))
         if name.split(".")[0] in ("dpladder", PAPERS, AUDIT, LEDGER) and "." in name
     }
     assert used <= MAY_USE[room] | {room}
@@ -142,7 +146,7 @@ def test_a_module_imports_only_from_the_rooms_below_its_own(module):
     "module", [name for name in MODULES if "." in name and room_of(name) in NEVER]
 )
 def test_a_module_leaves_training_libraries_to_the_rooms_that_train(module):
-    used = {name.split(".")[0] for name in imports(MODULES[module])}
+    used = {name.split(".")[0] for name in imports(tree_of(module))}
     assert used & NEVER[room_of(module)] == set()
 
 
@@ -158,14 +162,15 @@ FORBIDDEN = {
 @pytest.mark.parametrize("module", [name for name in MODULES if ".methods" in name])
 def test_a_method_holds_neither_records_nor_noise(module):
     """It is sent answers by its curator, and nothing else."""
-    used = set(imports(MODULES[module]))
+    used = set(imports(tree_of(module)))
     assert {name for name in used for of in FORBIDDEN if f"{name}.".startswith(f"{of}.")} == set()
 
 
 SEARCHERS = [
     name
-    for name, tree in MODULES.items()
-    if ".search" in name and any(getattr(node, "name", "") == "Searcher" for node in tree.body)
+    for name in MODULES
+    if ".search" in name
+    and any(getattr(node, "name", "") == "Searcher" for node in tree_of(name).body)
 ]
 
 
@@ -173,7 +178,7 @@ SEARCHERS = [
 def test_a_search_holds_no_records(module):
     """It yields the trainings and counts that it wants (search/protocol.py), and whoever drives it
     asks the curator. Its own randomness alone comes from a meter."""
-    used = set(imports(MODULES[module]))
+    used = set(imports(tree_of(module)))
     held = {
         "dpladder.learn.curator",
         "dpladder.learn.counts",
@@ -187,12 +192,12 @@ def test_a_search_holds_no_records(module):
 @pytest.mark.parametrize("module", [name for name in MODULES if not name.startswith(PAPERS)])
 def test_the_core_names_no_module_of_the_second_package(module):
     """Not even in a text that is imported later."""
-    texts = (node.value for node in ast.walk(MODULES[module]) if isinstance(node, ast.Constant))
+    texts = (node.value for node in ast.walk(tree_of(module)) if isinstance(node, ast.Constant))
     assert not [text for text in texts if isinstance(text, str) and text.startswith(PAPERS)]
 
 
 def test_the_package_itself_imports_nothing_before_it_is_asked():
-    assert set(imports(MODULES["dpladder"], everywhere=False)) == {
+    assert set(imports(tree_of("dpladder"), everywhere=False)) == {
         "__future__.annotations",
         "typing.TYPE_CHECKING",
         "typing.Any",
@@ -207,7 +212,7 @@ def imported_modules(tree: ast.Module) -> set[str]:
 @pytest.mark.ci
 def test_no_modules_import_each_other_in_a_circle():
     """Not even inside functions."""
-    graph = {module: imported_modules(tree) for module, tree in MODULES.items()}
+    graph = {module: imported_modules(tree_of(module)) for module in MODULES}
     assert len(list(TopologicalSorter(graph).static_order())) == len(MODULES)
 
 
@@ -219,16 +224,16 @@ def package_of(module: str) -> str:
 
 def test_no_packages_import_each_other_in_a_circle():
     graph: dict[str, set[str]] = {}
-    for module, tree in MODULES.items():
-        used = {package_of(name) for name in imported_modules(tree)}
+    for module in MODULES:
+        used = {package_of(name) for name in imported_modules(tree_of(module))}
         graph.setdefault(package_of(module), set()).update(used - {package_of(module)})
     TopologicalSorter(graph).prepare()
 
 
 def test_a_class_name_says_one_thing():
     homes: dict[str, list[str]] = {}
-    for module, tree in MODULES.items():
-        for node in tree.body:
+    for module in MODULES:
+        for node in tree_of(module).body:
             if isinstance(node, ast.ClassDef):
                 homes.setdefault(node.name, []).append(module)
     # Every search's room holds its own.

@@ -23,7 +23,7 @@ LITTLE = ("numpy",)
 START = """
 import sys
 from dpladder.commands import worker
-worker.FOR_TABLES, worker.FOR_TRAINING = {tables}, {training}
+worker.FOR_TABLES, worker.FOR_TRAINING, worker.FOR_REPORT = {tables}, {training}, ()
 print(*worker.start_worker(), sep="\\n", flush=True)
 sys.stdin.read()
 """

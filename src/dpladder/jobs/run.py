@@ -7,11 +7,13 @@ from typing import Any
 
 from dpladder.jobs import task as tasks
 from dpladder.jobs.task import Task
+from dpladder.network.compiler import postpone_compiler
 from dpladder.plan.rules import module_of
 
 
 def run_job(snakemake: Any) -> None:
     """Do the work of this job's rule."""
+    postpone_compiler()
     tasks.run(snakemake, run_rule)
 
 
