@@ -9,6 +9,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import approval
@@ -35,6 +36,7 @@ MACHINE_GROUPS = (
     "UV_",
 )
 UMASK = 0o022
+FOLDER, USERS = pytest.StashKey[Path](), count()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,7 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Take the user's environment away before any fixture reads it, and what nohup has ignored."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    folder = Path(tempfile.mkdtemp(prefix="dpladder-tests-"))
+    folder = config.stash[FOLDER] = Path(tempfile.mkdtemp(prefix="dpladder-tests-"))
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     kept = {
         name: value
@@ -80,14 +82,15 @@ def user_environment(folder: Path) -> dict[str, str]:
 
 
 @pytest.fixture(autouse=True)
-def _own_user(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A home of its own for each test and for what it starts."""
-    folder = Path(tempfile.mkdtemp(prefix="dpladder-user-"))
+def _own_user(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A home of its own for each test and for what it starts, which makes it where it needs one."""
+    folder = request.config.stash[FOLDER] / f"user-{next(USERS)}"
     for name, value in user_environment(folder).items():
         monkeypatch.setenv(name, value)
     os.umask(UMASK)
     yield
-    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(name="approved")
