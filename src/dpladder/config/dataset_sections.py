@@ -86,8 +86,8 @@ class Split(Section):
     """What decides a unit's part. hash: a keyed hash of its id. given: the source's column
     split."""
     test: Fraction | None = None
-    """Expected share of units in the test part. Empty: 0.2, but 0 for a new lineage whose
-    experiments all have dataset.public_test. Example: 0.3"""
+    """Expected share of units in the test part. Empty: 0.2, but 0 where all experiments of a new
+    lineage have dataset.public_test. Example: 0.3"""
     validation: Fraction = 0.0
     """Expected share of units that score trials."""
 
@@ -211,7 +211,7 @@ class NumberTarget(Section):
 
 class Group(Section):
     """The publicly named group that a record is of, such as a hospital. A record of none counts as
-    nothing. Empty: no groups."""
+    nothing. Empty: none."""
 
     names: Annotated[Groups, Field(min_length=1)]
     """The groups, never read off the data. Example: [north, south, east]"""
@@ -238,7 +238,7 @@ class Group(Section):
 
 class TrainedGroup(Group):
     """The publicly named group that a record is of, such as a hospital. A record of none counts as
-    nothing. Empty: no groups."""
+    nothing. Empty: none."""
 
     train: Groups = ()
     """Groups that are trained on. Records of others are tested alone. Empty: all. Example: [north,
@@ -346,8 +346,8 @@ class Dataset(Section):
     """The classes in their order, or how many. Empty: those of a data set known by name, or of the
     list dataset.label. Example: [healthy, ill]"""
     majority: Annotated[Annotated[float, Field(gt=0, lt=1)] | None, OF_CLASSES] = None
-    """The largest class's share, known from elsewhere. The report compares accuracy with it. Empty:
-    no comparison. Example: 0.9"""
+    """The largest class's share, known from elsewhere, with which the report compares accuracy.
+    Empty: not known. Example: 0.9"""
     rare: Annotated[Annotated[float, Field(gt=0, lt=1)] | None, OF_CLASSES] = None
     """The rarest class's or finding's share, known from elsewhere. Few records of it then stop no
     run, and the plan says whether a test can see it. Empty: not known. Example: 0.03"""
@@ -356,20 +356,19 @@ class Dataset(Section):
     prediction is right if it names one. many (multi-label): any number of findings, or none, each
     told by itself. number: set by dataset.target."""
     unknown: Annotated[Counted, OF_FINDINGS] = "ignore"
-    """What a finding of -1 (uncertain) or blank counts as. ignore: left out for this record. 0:
-    absent. 1: present."""
+    """What a finding of -1 (uncertain) or blank counts as: left out for this record, absent, or
+    present."""
     blank: Annotated[Counted | None, OF_FINDINGS] = None
     """What a blank finding, often not mentioned, counts as. Empty: as unknown. Example: 0"""
     version: Annotated[int | None, NeutralAt(None)] = None
-    """The number of this version of the data. Changed data gets another number and is asked anew,
-    at its price; under the same number releases are restored, and later units count as nothing.
-    Experiments of a lineage with different sources need a number each. Empty: none, for data that
-    never changed. Example: 2"""
+    """This version's number. Changed data gets another one and is asked anew, at its price; under
+    the same number releases are restored, and later units count as nothing. Experiments with
+    different sources need a number each. Empty: the data never changed. Example: 2"""
     links: Annotated[Links, OF_FOLDERS] = "none"
-    """Which links in a folder are followed. none: a link counts as nothing. inside: those within
-    the source."""
+    """Which links in a folder are followed. none: links count as nothing. inside: those within the
+    source."""
     declared_public: bool = False
-    """Whether nobody in the data needs protection. true: required by mode: research."""
+    """Whether nobody in the data needs protection; mode: research requires it."""
     spans: Annotated[bool, OF_SPANS] = False
     """Whether a text longer than features.tokens becomes several records, of which dataset.unit.cap
     count; dataset.unit.by is then document or user."""
@@ -391,12 +390,12 @@ class Dataset(Section):
     they train the first head (learner.init: public) or guide each step (learner.public). Empty:
     none. Example: folder:public/sample"""
     public_unlabelled: Annotated[Where | None, OF_CLASSES] = None
-    """Many similar records, declared public, without labels. The final head labels them, and a
-    student that learns those labels is released beside it, for free. Empty: none. Example:
+    """Many similar records, declared public, without labels. A student that learns the final head's
+    labels of them is released beside it, for free. Empty: none. Example:
     folder:public/unlabelled"""
     public_size: Annotated[Count | None, OF_SAMPLE] = None
-    """About how many records public_sample has: the plan then says how much of a step is theirs,
-    and whether trials pay. Empty: not known. Example: 200"""
+    """About how many records public_sample has, by which the plan says how much of a step is
+    theirs, and whether trials pay. Empty: not known. Example: 200"""
 
     def _problems(self) -> Iterator[str]:
         if isinstance(self.classes, tuple) and (

@@ -52,7 +52,8 @@ class Also(Section):
     """What its labels count as, in words of dataset.classes: a mapping, or a list for the labels 0,
     1, ..., where null leaves one out. Empty: their own names. Example: {car: automobile}"""
     group: Group | None = None
-    """That source's groups, for measures: groups and tests of some groups. Empty: none."""
+    """That source's groups, with dataset.group's keys but train, for measures: groups and tests of
+    some groups. Empty: none."""
     of: Name | None = None
     """Whose records are measured, corrupted or of some groups: test, or another name here. Empty:
     those of source. Example: test"""

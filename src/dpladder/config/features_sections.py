@@ -55,7 +55,8 @@ def row_length(length: Length, typical: float) -> float:
 
 
 class Features(Section):
-    """A public pretrained network turns each record into a feature vector, once."""
+    """A public pretrained network turns each record into a feature vector, once. Features are
+    pooled, but with features.until or task: language_model."""
 
     model: str = Field("efficientnet_lite0", min_length=1)
     """The public network. Images: a timm model, hf-hub:<owner/name>, or local-dir:<folder> as timm

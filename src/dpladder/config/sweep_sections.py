@@ -28,8 +28,8 @@ class Search(Section):
     """Where trials look for the total step size r = eta * steps."""
 
     unit: Literal["kappa", "r"] = "kappa"
-    """What is drawn and fitted. kappa: the deviation of a training's noise in a logit. r: eta times
-    steps, as in the paper."""
+    """What is drawn and fitted. kappa: the deviation of a training's noise in a logit. r: as in the
+    paper."""
     kappa: tuple[Positive, Positive] = (0.05, 20.0)
     """Smallest and largest kappa."""
     draw: Annotated[
