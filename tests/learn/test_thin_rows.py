@@ -97,6 +97,19 @@ def test_a_record_moves_a_sum_by_its_bound_and_moves_no_other_record(place):
     assert np.abs(whole - without - alone).max() < 1e-11
 
 
+@pytest.mark.parametrize("label", [0, 1])
+def test_a_long_record_that_is_nearly_sure_adds_its_bound_at_most(label):
+    """Where float32 rounds one of two probabilities to 1, and a number as it is makes up for what
+    is left of the other one."""
+    row = np.zeros((1, COLUMNS), np.float32)
+    row[0, 3] = 1e9
+    records = records_of(Mapped(row, Map(curves=CURVES)), np.array([label]))
+    weights = torch.zeros(400, 2, records.features.shape[-1], dtype=torch.float64)
+    weights[:, label, 3] = torch.linspace(10, 25, 400) / 1e9
+    added = np.linalg.norm(summed(records, weights, Link()), axis=(1, 2))
+    assert 0.9 * BOUND < added.max() <= BOUND * (1 + 2**-22)
+
+
 def test_a_record_adds_the_same_wherever_it_stands():
     rows, labels = table()
     weights, link = heads(1, 2, mapped(rows).shape[-1] + 1) * 1e4, Link()

@@ -335,6 +335,8 @@ def _sum(
         if link.name != "identity":
             torch.threshold_(residual, TINY, 0.0)
         link.subtract_targets(residual, records.labels[chunk])
+        if products.opposite:  # float32 rounds either by itself, and the sum takes one of them
+            torch.neg(residual[:, 1], out=residual[:, 0])
         norms = gradient_norms(residual, records.gram[chunk])
         factor = scale(norms, bound).mul_(records.counted[chunk]).div_(residual.shape[3])
         # a record whose logits overflow has no gradient: a rule that looks at this record alone
@@ -360,10 +362,12 @@ class FullProducts:
     Attributes:
         records: all of them.
         logits: float32 (outputs, records) of rows that were read.
+        opposite: as `ThinProducts` has it.
     """
 
     records: Records
     logits: Callable[[Tensor], Tensor]
+    opposite: bool = False
 
     def read(self, chunk: Rows) -> Tensor:
         """Some records with their views, (rows, width)."""
