@@ -42,7 +42,6 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger.state import State
 from dpladder.privacy.statement.documents import FINALS
 from dpladder.search.prior import DEFAULT, with_prior
-from dpladder.search.space import largest_kappa
 from dpladder.search.sweep_value import LadderToBuy, best_ladder, rungs_as_text
 from dpladder.section import from_document, values_of
 
@@ -554,6 +553,8 @@ def _kappa_out_of_reach(config: Config) -> tuple[float, float] | None:
     search = config.sweep.search
     if config.learner.name != DEFAULT or search.expected is None or search.unit != "kappa":
         return None
+    from dpladder.search.space import largest_kappa  # it loads NumPy
+
     features, privacy = config.features, config.privacy
     kappa = largest_kappa(
         search,

@@ -20,7 +20,7 @@ from dpladder.learn.measures.tested import ReleasedCounts, Tested
 from dpladder.privacy.accounting.rounding import NoisedFigure, round_up_short
 from dpladder.privacy.statement.documents import Cost
 from dpladder.public_files import read_json
-from dpladder.search.fit import FitResult
+from dpladder.search.trial import FitResult
 from dpladder.section import from_document
 
 

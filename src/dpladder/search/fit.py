@@ -20,7 +20,7 @@ from dpladder.config.sweep_sections import Fit
 from dpladder.errors import BadInput
 from dpladder.privacy.arrays import Floats
 from dpladder.search.space import Space
-from dpladder.search.trial import Trial, best
+from dpladder.search.trial import FitResult, Trial, best
 
 # What the response surface assumes, in fractions of correct predictions. Results hardly depend on
 # the figures.
@@ -32,32 +32,6 @@ HUMP_HEIGHT = 0.2
 TRIAL_SDS = (0.01, 0.03, 0.09)
 LIKELY = (0.1, 0.9)  # quantiles of r* that are reported
 NEAR = 1e-3  # relative: kappa jumps a little where the steps grow by one
-
-
-@dataclass(frozen=True, kw_only=True)
-class FitResult:
-    """The r of a final training, and how it was found. All of it is public.
-
-    Attributes:
-        r_star: the r that the final training takes.
-        kappa_star: the same as kappa.
-        method: how it was found, in words.
-        fallback: why a simpler curve was taken, in words; null where none was.
-        clamped: whether r* met the limit of the search.
-        coefficients: of r, or of kappa, against the axis, the constant first.
-        uncertainty: an 80 % interval of r* from all scores.
-        spread: how far scores within rungs lie apart, over what their noise alone would do. Near 1
-            they say nothing.
-    """
-
-    r_star: float
-    kappa_star: float | None = None
-    method: str
-    fallback: str | None
-    clamped: bool
-    coefficients: tuple[float, ...]
-    uncertainty: tuple[float, float]
-    spread: float | None = None
 
 
 @dataclass(frozen=True)

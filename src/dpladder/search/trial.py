@@ -1,5 +1,5 @@
-"""What the ladder knows about one trial, public constants and releases and nothing else; and which
-trial of a rung is its best."""
+"""What the ladder knows about one trial, public constants and releases and nothing else; which trial
+of a rung is its best; and what a fit of them says."""
 
 from __future__ import annotations
 
@@ -32,6 +32,32 @@ class Trial:
     score: float
     sd: float
     counted: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitResult:
+    """The r of a final training, and how it was found. All of it is public.
+
+    Attributes:
+        r_star: the r that the final training takes.
+        kappa_star: the same as kappa.
+        method: how it was found, in words.
+        fallback: why a simpler curve was taken, in words; null where none was.
+        clamped: whether r* met the limit of the search.
+        coefficients: of r, or of kappa, against the axis, the constant first.
+        uncertainty: an 80 % interval of r* from all scores.
+        spread: how far scores within rungs lie apart, over what their noise alone would do. Near 1
+            they say nothing.
+    """
+
+    r_star: float
+    kappa_star: float | None = None
+    method: str
+    fallback: str | None
+    clamped: bool
+    coefficients: tuple[float, ...]
+    uncertainty: tuple[float, float]
+    spread: float | None = None
 
 
 def best(trials: Sequence[Trial]) -> Trial:
