@@ -12,7 +12,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from dpladder.data.columns import cell_as_text, is_missing, level_as_text, number_of, with_point
+from dpladder.config.level_texts import level_as_text
+from dpladder.data.columns import cell_as_text, is_missing, number_of, with_point
 from dpladder.data.sources import text
 
 NO_ROW = "\n"  # what no column is called: there stands a line that is no row

@@ -61,9 +61,10 @@ from sklearn.utils.estimator_checks import check_estimator
 import dpladder
 from dpladder import PrivateClassifier, estimator
 from dpladder.config.dataset_sections import Column
+from dpladder.config.level_texts import level_as_text
 from dpladder.data import tables
 from dpladder.data.cells import text_of
-from dpladder.data.columns import level_as_text, restored_columns
+from dpladder.data.columns import restored_columns
 from dpladder.data.datasets import open_source
 from dpladder.data.layout import Layout
 from dpladder.data.tables import frame_as_bytes, frame_in

@@ -43,17 +43,10 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 from dpladder.commands.follow import WORDS, follow, reasons_in
 from dpladder.commands.project import CONFIG, command_of
+from dpladder.config.level_texts import level_as_text, number_as_text
 from dpladder.config.model import DELTA
 from dpladder.data.cells import text_of
-from dpladder.data.columns import (
-    is_missing,
-    level_as_text,
-    matrix_of,
-    name_of,
-    number_as_text,
-    number_of,
-    restored_columns,
-)
+from dpladder.data.columns import is_missing, matrix_of, name_of, number_of, restored_columns
 from dpladder.data.equal_rows import too_many_equal
 from dpladder.data.layout import ROLES
 from dpladder.data.tables import frame_as_bytes, frame_in

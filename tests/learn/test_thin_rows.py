@@ -133,6 +133,22 @@ def test_a_row_that_is_no_number_adds_nothing(wrong):
     assert np.abs(found - expected).max() < 1e-11
 
 
+def test_rows_with_more_numbers_than_there_is_room_for_add_nothing_and_raise_nothing():
+    """As levels are that were stored twice."""
+    random = np.random.default_rng(0)
+    rows, labels = np.eye(9, dtype=np.float32)[random.integers(0, 9, COUNT)], table()[1]
+    several = random.random(COUNT) < 0.9
+    curves = (((0, 9), (0, 9)),)
+    expected = summed(
+        records_of(Mapped(rows[~several], Map(curves=curves)), labels[~several]),
+        weights := heads(1, 2, 91),
+        Link(),
+    )
+    rows[several] = 1.0
+    found = summed(records_of(Mapped(rows, Map(curves=curves)), labels), weights, Link())
+    assert np.abs(found - expected).max() < 1e-11
+
+
 def test_nobody_is_counted_whose_label_is_unknown():
     rows, labels = table()
     weights, link = heads(1, 2, mapped(rows).shape[-1] + 1), Link()

@@ -28,9 +28,9 @@ from dpladder.cli import main
 from dpladder.commands import mlflow
 from dpladder.config.features_sections import Features
 from dpladder.config.learner_sections import Lora
+from dpladder.config.level_texts import level_as_text
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import public_network_of
-from dpladder.data.columns import level_as_text
 from dpladder.data.depths import depths_for, stored_depths
 from dpladder.data.sources import Source
 from dpladder.errors import BadInput

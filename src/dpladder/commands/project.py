@@ -93,7 +93,7 @@ def _label_of(table: Path) -> str:
         BadInput: the table cannot be read, or its first line is no header: a number there is a
             record's.
     """
-    from dpladder.data.columns import number_in
+    from dpladder.config.level_texts import number_in
     from dpladder.data.csv_rows import header_of
     from dpladder.data.tables import ParquetTable
 

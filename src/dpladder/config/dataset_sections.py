@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from dpladder.config.images_with_table import as_source_text
 from dpladder.config.label_sets import MANY, Conflicts
+from dpladder.config.level_texts import level_as_text
 from dpladder.config.records import Grouping
 from dpladder.config.sources import FORMS, SOURCES, count_of_classes, kind_of
 from dpladder.section import (
@@ -151,8 +152,8 @@ class Column(Section):
                 yield "knots must lie inside the range, each above the one before"
         if self.levels and self.range is not None:
             yield "a column has levels or a range, not both"
-        if len(set(self.levels)) != len(self.levels):
-            yield "levels must name each level once"
+        if len({*map(level_as_text, self.levels)}) != len(self.levels):
+            yield "levels must name each level once, and 1 and 1.0 are one level"
         if self.range is not None and not self.range[0] < self.range[1]:
             yield "range must be [smallest, largest]"
         if self.levels and self.missing is not None:

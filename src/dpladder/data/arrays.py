@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dpladder.data.columns import cell_as_text, number_in
+from dpladder.config.level_texts import number_in
+from dpladder.data.columns import cell_as_text
 from dpladder.data.layout import PLAIN, Layout
 from dpladder.data.sources import (
     BROKEN,

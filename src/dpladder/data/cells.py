@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dpladder.data.columns import MOST_SINGLE, cell_as_text, is_missing, number_of, with_point
+from dpladder.config.level_texts import MOST_SINGLE
+from dpladder.data.columns import cell_as_text, is_missing, number_of, with_point
 
 Function = Callable[[Any], Any]
 BINARY = pa.binary()

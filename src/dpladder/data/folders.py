@@ -17,8 +17,8 @@ from typing import Any, NoReturn
 
 from dpladder.config.dataset_sections import Links
 from dpladder.config.images_with_table import HOLE, Apart
+from dpladder.config.level_texts import level_as_text
 from dpladder.data import bags
-from dpladder.data.columns import level_as_text
 from dpladder.data.layout import PLAIN, Layout
 from dpladder.data.sources import (
     SEE_CHECK,

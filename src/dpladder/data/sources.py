@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from dpladder.data.columns import level_as_text
+from dpladder.config.level_texts import level_as_text
 from dpladder.data.layout import OF_CLASS, Layout
 from dpladder.errors import BadInput
 from dpladder.wording import first_of

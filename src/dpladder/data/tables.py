@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dpladder.config.dataset_sections import Chosen
+from dpladder.config.level_texts import whole_as_int
 from dpladder.data.blocks import CellRows, RoleColumn, Size, TableBlocks, values_of
 from dpladder.data.cells import (
     BINARY,
@@ -36,7 +37,7 @@ from dpladder.data.cells import (
     text_of,
     texts_of,
 )
-from dpladder.data.columns import cell_as_text, matrix_of, name_of, whole_as_int
+from dpladder.data.columns import cell_as_text, matrix_of, name_of
 from dpladder.data.csv_rows import header_of, rows_of
 from dpladder.data.layout import PLAIN, ROLES, Layout
 from dpladder.data.sources import (

@@ -275,7 +275,8 @@ def load(
 
 
 def _thin_rows(features: Any, loses: NDArray[np.float64], more: int, gram: Tensor) -> ThinRows:
-    """Rows of which only what is not zero is kept; rows that are too long have nothing.
+    """Rows of which only what is not zero is kept; rows that are too long have nothing, nor have
+    those with more numbers than there is room for: an error would tell of them.
 
     Args:
         features: as `Mapped` has them (data/centre.py).
@@ -288,6 +289,7 @@ def _thin_rows(features: Any, loses: NDArray[np.float64], more: int, gram: Tenso
         for rows in _slices(len(features), LONGEST_SINGLE):  # in full for a moment
             x = features.before_loss(rows)
             squares = ((x - loses[: x.shape[1]]) ** 2).sum(axis=1)
+            squares[np.count_nonzero(x, axis=1) > features.most] = np.inf
             gram[rows] = torch.from_numpy(squares)[:, None, None]
             x[~(squares <= LONGEST)] = 0.0  # no number among them
             yield x

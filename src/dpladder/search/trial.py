@@ -1,5 +1,5 @@
-"""What the ladder knows about one trial, public constants and releases and nothing else; which trial
-of a rung is its best; and what a fit of them says."""
+"""What the ladder knows about one trial, public constants and releases and nothing else; which
+trial of a rung is its best; and what a fit of them says."""
 
 from __future__ import annotations
 

@@ -16,7 +16,8 @@ import yaml
 
 from dpladder.config.evaluate_sections import score_name
 from dpladder.config.features_sections import FOLDER, HUGGING_FACE, LAST
-from dpladder.data.columns import levels_of, name_of, number_as_text, restored_columns
+from dpladder.config.level_texts import number_as_text
+from dpladder.data.columns import levels_of, name_of, restored_columns
 from dpladder.learn.measures.figures import FIGURES, OF_FINDINGS, R2, MeasuredFigure
 from dpladder.learn.measures.tested import ClassTested, Tested, with_interval
 from dpladder.network.facts import INPUT

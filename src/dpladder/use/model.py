@@ -25,10 +25,11 @@ from dpladder.config.features_sections import FOLDER, Features
 from dpladder.config.label_sets import MANY
 from dpladder.config.learner_sections import Tuning
 from dpladder.config.learners import learner_of
+from dpladder.config.level_texts import number_as_text
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import public_network_of
 from dpladder.data.centre import Map
-from dpladder.data.columns import matrix_of, name_of, number_as_text, restored_columns
+from dpladder.data.columns import matrix_of, name_of, restored_columns
 from dpladder.data.depths import depths_by_name, stored_depths
 from dpladder.data.encoders import Encoder
 from dpladder.data.extract import WORDS, Check, encode, load_content
