@@ -125,6 +125,6 @@ def test_every_key_of_the_demo_stands_in_the_reference():
     missing = [
         key
         for key in keys(yaml.safe_load(DEMO.read_text("utf-8")))
-        if f"- `{key}` (" not in reference and f"## {key}\n" not in reference
+        if f"- `{key}`" not in reference and f"## {key}\n" not in reference
     ]
     assert missing == []

@@ -14,7 +14,7 @@ class Mean(Section):
     """A noised feature mean, subtracted from train and test alike (Sun et al. 2023)."""
 
     epsilon: Epsilon
-    """Epsilon of the noised mean alone, at the lineage's delta. Example: 0.1"""
+    """Epsilon of the noised mean. Example: 0.1"""
     radius: Positive | None = None
     """Radius of a public ball that records are scaled into first. Empty: all are scaled to
     features.length. Example: 32"""

@@ -332,7 +332,7 @@ class Lora(Section):
     """Low-rank adapters: up @ down is added to frozen matrices (Hu et al. 2021)."""
 
     rank: Count = 4
-    """Rank of an adapter: rows of down, columns of up."""
+    """Rank of an adapter."""
     alpha: Positive = 8.0
     """Scale of an adapter: up @ down is multiplied by alpha / rank."""
     targets: tuple[str, ...] = Field(("*",), min_length=1)
@@ -348,7 +348,7 @@ class Head(Section):
     start."""
 
     epsilon: Epsilon
-    """Epsilon of the head alone, at the lineage's delta. Example: 0.5"""
+    """Epsilon of the head. Example: 0.5"""
 
 
 class Tuning(HeadTraining):
@@ -394,7 +394,7 @@ class SharedCovariance(Section):
     """A noised feature covariance, released once for every training with equal keys."""
 
     epsilon: Epsilon
-    """Epsilon of the shared sums together, at the lineage's delta. Example: 0.2"""
+    """Epsilon of the shared sums together. Example: 0.2"""
     sums: Literal["covariance"] = "covariance"
     """Which sums are shared."""
 
