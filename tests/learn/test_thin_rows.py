@@ -13,6 +13,7 @@ from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
 from dpladder.learn.linear import clipped_sum, resident, summed_losses
 from dpladder.learn.links import Link
+from dpladder.learn.records import LONGEST_SINGLE
 from dpladder.learn.thin_rows import ThinRows
 
 ONE, COUNT, COLUMNS = Resources(threads=1), 700, 5
@@ -185,3 +186,26 @@ def test_rows_stay_whole_where_that_is_as_fast_or_where_they_are_scaled():
     straight = Mapped(rows, Map(np.zeros(COLUMNS)))
     for features, classes in ((mapped(rows), 3), (scaled, 2), (straight, 2)):
         assert isinstance(records_of(features, labels, classes).features, torch.Tensor)
+
+
+@pytest.mark.parametrize(("memory", "thin"), [(1, False), (1000, True)])
+def test_rows_that_do_not_fit_have_chunks_that_were_tried_for_them(memory, thin):
+    """A chunk of narrow rows is longer, and no product of so many wide ones was tried for whether
+    it rounds a record by its place."""
+    rows, labels = table()
+    features = Mapped(rows, Map(curves=2 * CURVES))
+    constants = Constants(n0=5000, classes=2, dimension=features.shape[-1])
+    resources = Resources(threads=1, mem_mb=memory)
+    records = resident(Data(features, labels), constants, resources, bias=True)
+    assert isinstance(records.features, ThinRows) == thin
+    assert (records.chunk > LONGEST_SINGLE) == thin
+
+
+def test_a_chunk_of_wide_rows_fits_into_memory_in_full():
+    """Losses and moments see it so, in each thread."""
+    rows, labels = table(5)
+    features = Mapped(rows, Map(curves=200 * CURVES))
+    constants = Constants(n0=20_000, classes=2, dimension=features.shape[-1])
+    records = resident(Data(features, labels), constants, Resources(threads=1, mem_mb=10_000))
+    assert isinstance(records.features, ThinRows)
+    assert records.chunk == LONGEST_SINGLE

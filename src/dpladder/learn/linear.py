@@ -36,6 +36,7 @@ from dpladder.learn.records import (
     Records,
     Rows,
     Sums,
+    fits_as_thin,
     load,
     prepare,
 )
@@ -47,6 +48,7 @@ from dpladder.learn.thin_rows import MOST_COLUMNS, ThinProducts, ThinRows, produ
 CHUNK = {"cpu": 1024, "cuda": 65536}
 NARROW = 48  # numbers of a record, with its views: wider ones are added up no faster
 CHUNK_OF_NARROW = 16384
+NUMBERS_IN_FULL = 2**22  # of a chunk of thin rows, which losses see in full
 TINY = 2.0**-80  # probabilities below are zero: denormal numbers slow many CPUs down
 # a squared logit; beyond it float64 does not tell losses that ties leave
 LARGEST_SQUARED_LOGIT = 2.0**50
@@ -125,12 +127,16 @@ def resident(
     # under three outputs a head all of a row is read as fast
     small = constants.classes <= 2 and views == 1 and width <= MOST_COLUMNS
     may_be_thin = small and device.type == "cpu"
-    thin = may_be_thin and getattr(data.features, "loses", None) is not None
+    thin = may_be_thin and fits_as_thin(data.features, constants, resources.mem_mb)
+    chunk = _chunk(constants, device, NARROW if thin else width)
+    if thin:
+        whole = NUMBERS_IN_FULL // width // LONGEST_SINGLE * LONGEST_SINGLE
+        chunk = min(chunk, max(whole, LONGEST_SINGLE))
     return load(
         data,
         constants,
         device,
-        chunk=_chunk(constants, device, NARROW if thin else width),
+        chunk=chunk,
         memory_mb=resources.mem_mb,
         views=views,
         bias=bias,

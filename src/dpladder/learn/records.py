@@ -230,7 +230,7 @@ def load(
         memory_mb: in MB, of the job; on a GPU its free memory counts instead.
         views: of each record.
         bias: whether a feature of 1 is added.
-        thin: whether rows that are zero nearly everywhere may be kept so.
+        thin: whether rows are kept thin, where these fit (`fits_as_thin`).
 
     Raises:
         BadInput: features, labels and units do not fit together.
@@ -241,13 +241,10 @@ def load(
     more = chunk - count % chunk  # at least one row that counts as nothing
     gram = torch.empty(count, views, views, dtype=torch.float64, device=device)
     declared = constants.n0 * constants.cap
-    loses = getattr(features, "loses", None) if thin else None
-    numbers = views * width if loses is None else 2 * features.most  # and where each stands
-    fits = 8 * declared * numbers <= _memory(memory_mb, device)
     resident = rows_as_thin = None
-    if fits and loses is not None:
-        rows_as_thin = _thin_rows(features, np.append(loses, [-1.0] * bias), more, gram)
-    elif fits:
+    if thin:
+        rows_as_thin = _thin_rows(features, np.append(features.loses, [-1.0] * bias), more, gram)
+    elif 8 * declared * views * width <= _memory(memory_mb, device):
         resident = torch.zeros(count + more, views, width, device=device)
     for rows in _slices(count if rows_as_thin is None else 0, chunk):
         x = _read_views(features, rows, device)
@@ -272,6 +269,15 @@ def load(
         slack(ROOM_FACTOR * declared * views),
         exact=count > ROOM_FACTOR * declared,
     )
+
+
+def fits_as_thin(features: Any, constants: Constants, memory_mb: int) -> bool:
+    """Whether rows are zero nearly everywhere, and so many as are declared fit into half of a job's
+    memory, with where each number stands. Public facts alone decide it."""
+    if getattr(features, "loses", None) is None:
+        return False
+    numbers = 2 * constants.n0 * constants.cap * features.most
+    return bool(8 * numbers <= memory_mb * 1_000_000)
 
 
 def _thin_rows(features: Any, loses: NDArray[np.float64], more: int, gram: Tensor) -> ThinRows:
