@@ -553,17 +553,12 @@ def _kappa_out_of_reach(config: Config) -> tuple[float, float] | None:
     search = config.sweep.search
     if config.learner.name != DEFAULT or search.expected is None or search.unit != "kappa":
         return None
-    from dpladder.search.space import largest_kappa  # it loads NumPy
-
-    features, privacy = config.features, config.privacy
-    kappa = largest_kappa(
-        search,
-        config.learner,
-        config.dataset.nominal_size,
-        gdp.mu_from_epsilon(min(config.totals), privacy.delta),
-        privacy.relation,
-        row_length(features.length, features.typical),
-    )
+    learner: Any = config.learner
+    features = config.features
+    length = row_length(features.length, features.typical)
+    # r C R / (n0 mu), and momentum m carries noise on, 1 / (1 - m) as far (docs/laws.md)
+    kappa = search.eta[1] * search.steps[1] * learner.clip * length / strength(config)
+    kappa /= 1.0 - learner.momentum
     return (kappa, search.expected[0]) if kappa < search.expected[0] else None
 
 

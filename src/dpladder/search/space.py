@@ -18,7 +18,6 @@ from dpladder.config.learners import method
 from dpladder.config.sweep_sections import Search
 from dpladder.errors import BadInput
 from dpladder.learn.interface import Constants, Hyper
-from dpladder.privacy.accounting.events import Relation
 from dpladder.search.prior import Belief, belief
 from dpladder.search.trial import Trial
 
@@ -88,20 +87,6 @@ class Space:
         if self.search.prior != "lognormal" or self.search.unit == "r":
             return None
         return belief(self.learner.name, self.search)
-
-
-def largest_kappa(
-    search: Search, learner: Any, n0: int, mu: float, relation: Relation, length: float
-) -> float:
-    """kappa of the largest r that a linear head's training can have, by public sizes alone.
-
-    Args:
-        search, learner: as a `Space` has them.
-        n0, relation, length: of the records, as `Constants` have them.
-        mu: that the training may cost.
-    """
-    space = Space(search, learner, Constants(n0, 2, 1, relation, length=length))
-    return space.kappa(space.reach()[1], mu)
 
 
 def bounds(search: Search) -> tuple[float, float]:
