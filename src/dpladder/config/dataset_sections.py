@@ -118,8 +118,8 @@ class Column(Section):
     """Its possible values, each a feature of 1 or 0. Numbers stand in quotes. Example: [red, green,
     blue]"""
     range: tuple[float, float] | None = None
-    """Smallest and largest value. Values are cut there and scaled to -1 to 1. Empty: numbers as they
-    are. Example: [0, 100]"""
+    """Smallest and largest value. Values are cut there and scaled to -1 to 1. Empty: numbers as
+    they are. Example: [0, 100]"""
     missing: Annotated[float | None, NeutralAt(None)] = None
     """What a missing number counts as. Empty: a record without it counts as nothing. Example: 40"""
     mark_missing: Annotated[bool, NeutralAt(False)] = False
@@ -192,8 +192,8 @@ class NumberTarget(Section):
     unit: Annotated[Words | None, NeutralAt(None)] = None
     """What the number is counted in, as the page writes it. Empty: nothing. Example: days"""
     error: Annotated[Positive | None, NeutralAt(None)] = None
-    """Largest error that tests count; larger ones count as this. A change asks the test anew, and no
-    training. Empty: a first look at errors says it. Example: 20"""
+    """Largest error that tests count; larger ones count as this. A change asks the test anew, and
+    no training. Empty: a first look at errors says it. Example: 20"""
 
     def _problems(self) -> Iterator[str]:
         taken = {*RESERVED_COLUMNS, *COLUMNS_OF_PREDICTIONS} - {"label"}
@@ -327,8 +327,8 @@ class Dataset(Section):
     which of id, user and split its lines have. Empty: all but label, id, user, split and a pandas
     index. Example: [visits, {name: age, range: [0, 100]}]"""
     crosses: Annotated[tuple[Cross, ...], NeutralAt(()), OF_TABLES] = ()
-    """Pairs of columns with ranges or levels whose effects depend on each other. Each adds the products of their curves or levels. Empty: none. Example: [[longitude,
-    latitude]]"""
+    """Pairs of columns with ranges or levels whose effects depend on each other. Each adds the
+    products of their curves or levels. Empty: none. Example: [[longitude, latitude]]"""
     label: Annotated[Words | tuple[Words, ...] | None, OF_COLUMNS] = None
     """The column, or array, of each record's class. With labels: many also a list of columns, the
     classes' names. Empty: label. Example: diagnosis"""
