@@ -570,3 +570,36 @@ def test_a_public_mean_of_curves_is_refused(curves: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match="a public mean is of lines"):
         asked(TABLE, sampled, curves)
     assert asked(TABLE, sampled).main.features.curves == 0
+
+
+BEYOND: dict[str, Any] = {
+    "dataset": {"nominal_size": 400_000, "public_sample": None},
+    "features": {"centre": "none"},
+    "privacy": {"delta": 1e-6},
+    "sweep": {"rungs": None},
+}
+
+
+@pytest.mark.parametrize("answered", ["run_trial", "train_final"])
+def test_trials_that_were_paid_for_are_kept_where_none_would_be_bought_today(
+    answered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A prior beyond the largest steps buys none."""
+    assert asked(BEYOND).main.sweep.rungs == ()
+    with monkeypatch.context() as before:
+        before.setattr(resolve, "_kappa_out_of_reach", lambda _: None)
+        paid = asked(BEYOND)
+        release(paid, answered)
+    assert paid.main.sweep.rungs
+    for totals in ([1.0], [0.5, 1.0], [1.0, 2.0]):
+        later = asked(BEYOND, {"final": {"targets": totals}})
+        assert later.main.sweep.rungs == paid.main.sweep.rungs
+        assert "kept as it was chosen when it was paid for" in later.choices["main"]
+        assert "no sweep" not in later.choices["main"]
+    assert asked(BEYOND, {"dataset": {"nominal_size": 390_000}}).main.sweep.rungs == ()
+
+
+def test_a_search_that_ends_below_what_steps_reach_does_not_take_the_largest() -> None:
+    ends = {"sweep": {"search": {"kappa": [0.05, 0.3], "expected": [2.0, 2.0]}}}
+    assert "steps" in asked(BEYOND).choices["main"]
+    assert "largest steps" not in asked(BEYOND, ends).choices["main"]

@@ -159,7 +159,10 @@ def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType
                     *_note_curves(configs[name], resolved[name]),
                     *_note_learner(resolved[name]),
                     *_note_mean(configs[name], resolved[name]),
-                    *_note_ladder(config, looks[name]),
+                    *_note_ladder(
+                        config,
+                        looks[name] if resolved[name].sweep == today[name].sweep else None,
+                    ),
                     *_note_calibration(configs[name], resolved[name]),
                     *_note_kept_choices(resolved[name], today[name]),
                 ]
@@ -559,7 +562,8 @@ def _kappa_out_of_reach(config: Config) -> tuple[float, float] | None:
     # r C R / (n0 mu), and momentum m carries noise on, 1 / (1 - m) as far (docs/laws.md)
     kappa = search.eta[1] * search.steps[1] * learner.clip * length / strength(config)
     kappa /= 1.0 - learner.momentum
-    return (kappa, search.expected[0]) if kappa < search.expected[0] else None
+    wanted = min(search.expected[0], search.kappa[1])  # a search may end before the prior
+    return (kappa, search.expected[0]) if kappa < wanted else None
 
 
 def _apply_ladder(config: Config, look: LadderToBuy | None) -> Config:
