@@ -133,8 +133,8 @@ class Column(Section):
     """false: a line, never a curve."""
     monotone: Annotated[Literal["up", "down"] | None, NeutralAt(None)] = None
     """A final model's prediction may only rise, or only fall, with the number: the log-odds of the
-    second of two classes, or of each finding. Released weights are projected, for free. A later
-    change pays the final training anew. Empty: either. Example: up"""
+    second of two classes, or of each finding. A later change pays the final
+    training anew. Empty: either. Example: up"""
 
     def _problems(self) -> Iterator[str]:
         if self.range is None and (self.scale != "linear" or self.knots is not None):
@@ -257,7 +257,7 @@ class TrainedGroup(Group):
 class UnitCounts(Section):
     """A noised histogram of the training part's units by class, before all else. A run stops where
     fewer than half of nominal_size count as something, or fewer than a tenth are outside the most
-    frequent class. null: nothing is counted, and no data stops a run."""
+    frequent class. null: no count, and no data stops a run."""
 
     epsilon: Epsilon | None = None
     """Epsilon of these counts. Empty: the least at which a run without any of its units stops but
@@ -351,8 +351,8 @@ class Dataset(Section):
     run, and the plan says whether a test can see it. Empty: not known. Example: 0.03"""
     labels: Count | Literal["many", "number"] = 1
     """Most classes of a record. Above 1 (learner dp_ls) a label is a list, or cat|dog, and a
-    prediction is right if it names one. many (multi-label): any number of findings, or none, each
-    told by itself. number: set by dataset.target."""
+    prediction is right if it names one. many (multi-label): any number of findings, or none.
+    number: set by dataset.target."""
     unknown: Annotated[Counted, OF_FINDINGS] = "ignore"
     """What a finding of -1 (uncertain) or blank counts as: left out for this record, absent, or
     present."""

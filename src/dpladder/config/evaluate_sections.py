@@ -61,8 +61,8 @@ class Also(Section):
     """Groups of `of` whose records are counted. Empty: those that it counts itself. Example:
     [east]"""
     corruption: Literal["blur", "noise"] | None = None
-    """Gaussian blur or noise on what the network sees, as in ImageNet-C; noise follows from the
-    image, so it is the same every time. Empty: nothing. Example: blur"""
+    """Gaussian blur or noise on what the network sees, as in ImageNet-C; noise is the same every
+    time. Empty: nothing. Example: blur"""
     severities: Annotated[tuple[Annotated[int, Field(ge=1, le=5)], ...], Field(min_length=1)] = (
         1,
         2,

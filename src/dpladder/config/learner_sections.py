@@ -402,7 +402,7 @@ class SharedCovariance(Section):
 class SharedSums(SharedCovariance):
     """Noised sums, released once for every training with equal keys: the covariance, or all that
     DP-LS asks for. Trials on all sums pay for their scores alone, and the final training makes them
-    more exact. A file of 2 d^2 bytes, with sums: all as many for each class."""
+    more exact."""
 
     sums: SumsShared = "covariance"  # type: ignore[assignment]
     """Which sums are shared."""

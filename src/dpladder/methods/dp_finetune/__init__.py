@@ -13,8 +13,7 @@ from dpladder.section import Fraction, Positive
 
 class FineTune(TunedDescent, Rated):
     """Fine-tuning of the public network itself, above `features.until`, with a linear head on top.
-    Weights start at the public ones, and what is released is the difference from them; weight_decay
-    pulls back to them."""
+    What is released is the difference from the public weights, to which weight_decay pulls back."""
 
     searches: ClassVar[Searched] = "rate"
     name: Literal["dp_finetune"] = "dp_finetune"

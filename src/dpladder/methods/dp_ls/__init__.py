@@ -19,7 +19,7 @@ from dpladder.config.method import LearnerMethod, later
 
 class LeastSquares(LearnerSection):
     """DP-LS: ridge regression, weighted by class, from noised second moments (Mehta et al.). The
-    ladder's r is 1/lambda, in the range that sweep.search gives r."""
+    ladder's r is 1/lambda."""
 
     searches: ClassVar[Searched] = "ridge"
     findings: ClassVar[bool] = True
