@@ -253,6 +253,7 @@ def _as_markdown(row: DescribedKey | str) -> str:
 def _shortened(text: str) -> str:
     """A meaning without what the page says once: that a key may stay empty, which configs a clause
     means, and examples that show no form."""
+    text = re.sub(r" One of: .*", " Its forms: docs/data.md.", text)
     text = re.sub(r" Empty: (none|nothing|not known)\.", "", text)
     text = re.sub(
         r" Only f(or .*?\.)(?= |$)", lambda clause: " F" + re.sub(r" \(.*?\)", "", clause[1]), text
