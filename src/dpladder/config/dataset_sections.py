@@ -185,7 +185,8 @@ class NumberTarget(Section):
     nothing. Empty: classes are."""
 
     range: tuple[float, float]
-    """Its smallest and largest value. Values beyond are cut to it. Example: [0, 100]"""
+    """Its smallest and largest value, known publicly. Values beyond are cut to it. Example: [0,
+    100]"""
     column: Words | None = None
     """The table's column, or the array, of each record's number. Empty: label, and of a folder the
     names of the folders in it. Example: age"""
