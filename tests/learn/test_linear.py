@@ -667,7 +667,7 @@ def test_what_is_more_than_there_is_room_for_is_added_up_in_float64() -> None:
     found = []
     for x in (rows, rows[1:]):
         data = Data(x, np.zeros(len(x), np.int64))
-        records = resident(data, Constants(2000, 2, 2), ONE)
+        records = resident(data, Constants(800, 2, 2), ONE)  # of chunks that are not long
         found.append(clipped_sum(records, heads, 1.0, records.chunks())[0].numpy())
     own = np.outer([-1.0, 1.0], rows[0]) / np.linalg.norm(np.outer([-1.0, 1.0], rows[0]))
     assert np.linalg.norm(found[0] - found[1] - own) < 1e-6
