@@ -79,7 +79,7 @@ def test_no_trials_are_bought_where_the_prior_lies_beyond_the_largest_steps(reco
         sweep={"search": search},
     )
     assert bool(found.main.sweep.rungs) == bought
-    said = "reach kappa = 0.84, and the prior's is 1.4, so they are taken"
+    said = "reach kappa = 0.84 at most, and the prior's is 1.4, so they are taken"
     assert (said in found.choices["main"]) == (not bought)
 
 

@@ -648,7 +648,7 @@ def _note_ladder(config: Config, look: LadderToBuy | None) -> Iterator[str]:
         reached, prior = out_of_reach
         yield (
             f"no sweep: {at} the most and largest steps (sweep.search) reach kappa = "
-            f"{reached:.2g}, and the prior's is {prior:.2g}, so they are taken"
+            f"{reached:.2g} at most, and the prior's is {prior:.2g}, so they are taken"
         )
     elif look is not None:
         yield (
