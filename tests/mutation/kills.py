@@ -53,6 +53,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
     files = [file for one in places for file in ([one] if one.suffix else sorted(one.glob("*.py")))]
     items = {item.nodeid: item for item in session.items}
     reached = _reached(session.items, option("--bugs-out").with_suffix(".reached"))
+    gc.unfreeze()  # tests/conftest.py hides from it what collecting made
     functions = [one for one in gc.get_objects() if type(one) is FunctionType]
     gc.freeze()  # or each child would copy what it collects
     first: Counter[str] = Counter()  # what killed bugs before runs first

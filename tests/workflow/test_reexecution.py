@@ -216,17 +216,19 @@ def start(workspace) -> subprocess.Popen:
 
 
 def processes_of(driver: subprocess.Popen) -> dict[str, int]:
-    """What runs a rung for a driver: its newest fork, that one's worker, and what stands for the
-    job where Snakemake started it."""
-    group = {}
+    """What runs a rung for a driver: its newest fork that heeds an interrupt, which workers do not;
+    that one's worker; and what stands for the job where Snakemake started it."""
+    group, blocked = {}, {}
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             if os.getpgid(int(entry.name)) == driver.pid:
                 parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                masks = (entry / "status").read_text().partition("SigBlk:")[2].split()
+                blocked[int(entry.name)] = int(masks[0], 16) >> signal.SIGINT - 1 & 1
                 group[int(entry.name)] = (parent, (entry / "cmdline").read_bytes())
     forks = {pid for pid, (_, command) in group.items() if b"commands.worker" in command}
     stands = [pid for pid, (_, command) in group.items() if b"hand_over.py" in command]
-    job = max(forks)
+    job = max(pid for pid in forks if not blocked[pid])
     return {"job": job, "worker": group[job][0], "stand-in": max(stands), "driver": driver.pid}
 
 
