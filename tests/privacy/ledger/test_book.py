@@ -201,6 +201,25 @@ def test_with_consent_finished_work_is_reserved_once_more_and_once_only(ledger: 
     assert second == first
 
 
+@settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.lists(st.tuples(st.sampled_from([0.5, 1.0]), st.booleans(), st.booleans()), max_size=8))
+def test_of_a_questions_charges_only_the_last_can_be_unused(
+    tmp_path: Path, steps: list[tuple[float, bool, bool]]
+) -> None:
+    """Whatever its price is meanwhile, and however often it is asked anew and committed."""
+    ledger = open_ledger(open_home(tmp_path / secrets.token_hex(8)), TERMS)
+    for price, anew, uses in steps:
+        asked = item(0, mu=price * MU)
+        (held,) = reserve(ledger, [asked], {asked.question} if anew else ())
+        *earlier, last = load(fresh(ledger)).charges_for(asked.question)
+        assert held == last
+        assert all(charge.used for charge in earlier)
+        if uses and not last.used:
+            commit(ledger, last.token, secrets.token_hex(8), last.spends)
+
+
 def test_a_plan_is_said_once_and_with_what_it_reserves(ledger: Ledger) -> None:
     first = {"main": {"keys": {"clip": 1.0}, "questions": [], "inputs": ["a"], "chosen": {"r": 1}}}
     other = first["main"] | {"inputs": ["a", "b"], "chosen": {"r": 2}}

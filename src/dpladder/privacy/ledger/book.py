@@ -139,7 +139,7 @@ def reserve(
         plan: what all experiments of the lineage were resolved to, as JSON has it; public alone.
 
     Returns:
-        Each item's place in the ledger: its unused reservation, or its last use.
+        Each question's last charge: its unused reservation, or else its last use.
 
     Raises:
         Refused: the lineage's total, or the user's limit, has no room for what is new, or the
@@ -168,7 +168,7 @@ def reserve(
         }
 
     state = _append(ledger, decide)
-    return tuple(_place(state, item) for item in wanted)
+    return tuple(state.charges_for(item.question)[-1] for item in wanted)
 
 
 def check_units(
@@ -596,12 +596,6 @@ def _charge_of_token(ledger: Ledger, state: State, token: str) -> LedgerCharge:
     if token not in state.items:
         raise Refused(f"no such reservation on lineage {ledger.lineage}. Plan the job again.")
     return state.items[token]
-
-
-def _place(state: State, item: Item) -> LedgerCharge:
-    """The question's unused reservation if it has one, else its last use."""
-    charges = state.charges_for(item.question)
-    return next((h for h in charges if h.status == "RESERVED"), charges[-1])
 
 
 def _stored_queries(ledger: Ledger) -> set[str]:

@@ -235,7 +235,8 @@ class State:
         return tuple(spend for charge in counted for spend in charge.spends)
 
     def charges_for(self, question: str) -> list[LedgerCharge]:
-        """What was charged for a question, oldest first."""
+        """What was charged for a question, oldest first. Only the last can be unused: a reservation
+        is replaced before another one follows (book.admit)."""
         charges = [self.items[token] for token in self.tokens.get(question, ())]
         return [h for h in charges if h.status != "REFUNDED"]
 

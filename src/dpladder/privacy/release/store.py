@@ -264,7 +264,7 @@ def is_kept(home: Home, path: Path, lineage: str) -> bool:
 
 def _charge_to_use(ledger: Ledger, question: Question) -> LedgerCharge:
     """What the job may spend: first what an attempt at this very query left behind, else its
-    question's unused reservation."""
+    question's last charge, which is its unused reservation."""
     charges = ledger.state.charges_for(question.question)
     if not charges:
         raise Refused(
@@ -272,8 +272,7 @@ def _charge_to_use(ledger: Ledger, question: Question) -> LedgerCharge:
             "was taken back by a later plan. Start the workflow again: it reserves before it runs."
         )
     resumed = [h for h in charges if h.status == "COMMITTED" and h.query == question.query]
-    unused = [h for h in charges if h.status == "RESERVED"]
-    return (resumed or unused or charges)[-1]  # commit refuses what is used
+    return (resumed or charges)[-1]  # commit refuses what is used
 
 
 def _produce(
