@@ -27,7 +27,7 @@ from dpladder.privacy.ledger.state import Item, Terms
 from dpladder.privacy.statement.check import anchors_in, check, read_statement
 from dpladder_ledger import statistics
 from dpladder_ledger.charge import Charge
-from dpladder_ledger.mechanisms import Mechanism, events_of
+from dpladder_ledger.mechanisms import Mechanism, events_of, sensitivity_factor
 from dpladder_ledger.statement import write_statement
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -123,7 +123,6 @@ class OpenLedger:
         )
         if (loss, weight) != (0.0, 1.0):
             terms_given = replace(terms_given, loss=loss, weight=weight)
-        self._terms = terms_given
         self._ledger = book.open_ledger(opened, terms_given)
 
     def reserve(self, name: str, mechanism: Mechanism, *, again: bool = False) -> Charge:
@@ -329,8 +328,8 @@ class OpenLedger:
         from dp_accounting import dp_event
 
         terms = self._terms
-        moved = 2.0 if terms.relation == "replace_one" else 1.0  # one record leaves, another comes
-        multiplier = moved * gdp.sigma(gdp.mu_from_epsilon(epsilon, terms.delta), 1)
+        sigma = gdp.sigma(gdp.mu_from_epsilon(epsilon, terms.delta), 1)
+        multiplier = sensitivity_factor(terms.relation) * sigma
         with self.spend(name, dp_event.GaussianDpEvent(multiplier), again=again) as charge:
             noised = np.asarray(charge.noise(exact, sensitivity), np.float64)
             charge.finish(noised)
@@ -421,6 +420,12 @@ class OpenLedger:
             f"the ledger of lineage {self._ledger.lineage} cannot be copied, or sent to another "
             "process or host. Open it there, with the same home."
         )
+
+    @property
+    def _terms(self) -> Terms:
+        """The lineage's terms, as the ledger was read last. Others may correct them before the
+        first COMMIT, and then nothing more is reserved here."""
+        return book.terms_of(self._ledger, self._ledger.state)
 
     def _item(self, name: str, mechanism: Mechanism) -> Item:
         """What is asked of the ledger: the spend's name and its events."""

@@ -166,7 +166,7 @@ def steps_of(events: Sequence[Event], relation: Relation) -> list[Steps]:
             else (1.0, part.event)
         )
         if isinstance(inner, Gaussian):
-            steps.append(Steps(inner.sigma * _sensitivity_factor(relation), rate, part.count))
+            steps.append(Steps(inner.sigma * sensitivity_factor(relation), rate, part.count))
     return steps
 
 
@@ -175,7 +175,7 @@ def _events(mechanism: Mechanism, relation: Relation) -> Iterator[Counted]:
     match getattr(mechanism, "history", mechanism):
         case (int() | float() as multiplier, int() | float() as rate, int() as count):
             inner = Gaussian(
-                _positive("noise_multiplier", multiplier) / _sensitivity_factor(relation)
+                _positive("noise_multiplier", multiplier) / sensitivity_factor(relation)
             )
             yield Counted(_maybe_sampled(rate, inner), count)
         case list() | tuple() as parts:
@@ -192,7 +192,7 @@ def _counted_events(mechanism: Any, relation: Relation) -> Iterator[Counted]:
     randomised response that answers with one of k buckets at random, with probability p, costs
     log(1 + (1 - p) k / p).
     """
-    moved = _sensitivity_factor(relation)
+    moved = sensitivity_factor(relation)
     match _kind(mechanism):
         case "NoOp":
             return
@@ -299,7 +299,7 @@ def _kind(mechanism: Any) -> str:
     return type(mechanism).__name__.removesuffix("DpEvent").removesuffix("Event")
 
 
-def _sensitivity_factor(relation: Relation) -> float:
+def sensitivity_factor(relation: Relation) -> float:
     """How far the relation moves a sum, over what one record adds: 2 where a record leaves and
     another comes."""
     return 2.0 if relation == "replace_one" else 1.0
