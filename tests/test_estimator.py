@@ -376,6 +376,18 @@ def test_columns_that_a_source_cannot_hold_are_refused(
     assert not no_run
 
 
+def test_records_that_a_missing_number_loses_are_told(no_run: list[Any]) -> None:
+    people, labels = patients(200)
+    people.loc[:9, "age"] = np.nan
+    columns = {"age": {"range": (0, 100), "missing": 40}, "sex": ["f", "m"]}
+    with warnings.catch_warnings(action="error"), pytest.raises(Refused):
+        classifier(columns=columns).fit(people, labels)  # a figure stands for them: nobody is lost
+    some = pytest.warns(UserWarning, match='10 of 200 records have no number in age.*"missing"')
+    with some, pytest.raises(Refused):
+        classifier(columns={"age": (0, 100), "sex": ["f", "m"]}).fit(people, labels)
+    assert len(no_run) == 2
+
+
 def test_ids_that_many_records_share_are_refused(no_run: list[Any]) -> None:
     people, labels = patients(200)
     with pytest.raises(BadInput, match="199 of 200 ids stand more than once"):

@@ -574,7 +574,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         columns = self._declared(X) if _is_frame(X) else {}
         cells = _cells_of(X, columns) if _is_frame(X) else None
         if cells is not None:
-            _refuse_unread_columns(X, cells, columns)
+            _check_cells(X, cells, columns)
         # of images nobody asks: two people hardly have the same one
         if ids is None and "dataset.equal_rows" not in self.keys and np.ndim(X) == 2:
             rows = X.tolist() if cells is None else zip(*cells.values(), strict=True)
@@ -913,21 +913,19 @@ def _refuse_equal_rows(
         )
 
 
-def _refuse_unread_columns(
-    X: Any, cells: Mapping[str, Sequence[Cell]], columns: Mapping[str, Any]
-) -> None:
-    """A declaration that reads nothing of a column, mostly for the column's type, would lose every
-    record, or tell nothing of it."""
+def _check_cells(X: Any, cells: Mapping[str, Sequence[Cell]], columns: Mapping[str, Any]) -> None:
+    """Refuse a declaration that reads nothing of a column, mostly for the column's type: it would
+    lose every record, or tell nothing of it. Warn of one that loses some records."""
     for name, said in columns.items():
         declared = _column(name, said)
         levels = declared.get("levels") if isinstance(declared, dict) else None
-        present = [cell for cell in cells[name] if not is_missing(cell)]
         if levels:
             known = {*map(level_as_text, levels)}
-            read = any(level_as_text(cell) in known for cell in present)
+            read = [not is_missing(cell) and level_as_text(cell) in known for cell in cells[name]]
         else:
-            read = bool(np.isfinite(matrix_of([name], {name: present}.__getitem__)).any())
-        if cells[name] and not read:
+            read = np.isfinite(matrix_of([name], cells.__getitem__)[:, 0]).tolist()
+        lost = read.count(False)
+        if lost and not any(read):
             what = f"none of the levels {levels}" if levels else "no number"
             way_out = (
                 "Give those that it may hold, as they are written there"
@@ -937,6 +935,13 @@ def _refuse_unread_columns(
             raise BadInput(
                 f"columns: {name} holds {what}; its type is {X[name].dtype}. {way_out}. Nothing "
                 "was spent."
+            )
+        if lost and not levels and not (isinstance(declared, dict) and "missing" in declared):
+            warnings.warn(
+                f"{lost:,} of {len(read):,} records have no number in {name}, and count as "
+                f'nothing. Give a public figure for them: columns={{"{name}": {{..., "missing": '
+                "40}}.",
+                stacklevel=4,
             )
 
 
