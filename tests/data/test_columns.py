@@ -231,6 +231,9 @@ def test_each_column_is_told_with_what_a_run_makes_of_it(kind: str, tmp_path: Pa
         named=tuple(ROLES.items()),
     )
     source = open_source(written(tmp_path, kind, PATIENTS), layout)
+    filled = replace(layout, columns=(Column(name="age", range=(0.0, 50.0), missing=40.0),))
+    said = "\n".join(lines(columns_of(source, filled), declared=True))
+    assert "age: numbers, 25.0% missing; a feature, cut to 0 to 50, 40 where missing\n" in said
     told = "\n".join(lines(columns_of(source, layout), declared=True))
     assert "patient: words, 0.0% missing; the user of each record" in told
     assert (

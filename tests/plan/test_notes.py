@@ -172,7 +172,7 @@ def test_how_measures_share_their_price_is_told() -> None:
     assert (
         "[classes, calibration] buys 2 tables of counts, for the price of one: a table has" in only
     )
-    assert "50% of the test's mu^2 at most, and 1.4 times the noise" in only
+    assert "50% of the test's mu^2 at most, and 1.41 times the noise" in only
     assert (
         told(*RARE, together, {"dataset": {"public_test": "mnist5k", "split": {"test": 0}}}) == ()
     )

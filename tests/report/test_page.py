@@ -28,7 +28,7 @@ from dpladder.report import page
 from dpladder.report.budget_figure import plot_budget
 from dpladder.report.curves_figure import draw_effects
 from dpladder.report.ladder_figure import plot_ladder
-from dpladder.report.model_chapter import promise, results, warnings
+from dpladder.report.model_chapter import lead_of_search, promise, results, warnings
 from dpladder.report.page import Captions, OnPage, write_page
 from dpladder.report.reliability_figure import plot_reliability
 from dpladder.report.summary import Summary
@@ -190,7 +190,8 @@ def test_the_page_says_what_the_model_is_and_how_it_is_used(tmp_path):
     content = the_page(tmp_path)
     for words in (
         "tells 10 classes apart",
-        "guessing reaches 10.0%",
+        "guessing reaches 10.0%, naming the largest class was not measured "
+        "(evaluate.measures: classes)",
         "2026-01-01",
         "fill in the section deployment",
         "dpladder predict results/main/final/8/weights.safetensors",
@@ -200,6 +201,14 @@ def test_the_page_says_what_the_model_is_and_how_it_is_used(tmp_path):
         assert words in content, words
     assert "In research" not in content  # of what is not there nothing is said
     assert "Warning." not in content
+
+
+def test_a_single_rung_is_told_as_one():
+    one = made_up()
+    one["rungs"] = one["rungs"][:1]
+    sealed = from_document(SealedStatement, statement(one) | {"id": "ab" * 32, "seal": ""})
+    lead = lead_of_search(sealed, [from_document(Summary, one)])
+    assert lead.startswith("3 private trials on 1 rung looked for how far to step.")
 
 
 def test_the_page_shows_its_result_before_any_table(tmp_path):

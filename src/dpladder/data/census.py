@@ -407,7 +407,7 @@ def lines(totals: Census) -> Iterator[str]:
         )
     for suffix, count in totals.skipped.items():
         how = HEIF if suffix in (".heic", ".heif", ".hif") else ""
-        yield f"skipped  {count:,} files ({suffix}) are no records: that is not read{how}"
+        yield f"skipped  {count:,} files ({suffix}) are not read{how}"
     if totals.shared:
         yield (
             "warning  names in the table that images of several folders have: "

@@ -77,10 +77,11 @@ class ColumnReport:
         if self.feature.levels:
             text = f"a feature for each of {len(self.feature.levels)} levels"
             return text + (f"; {self.lost:,} records hold none of them" if self.lost else "")
-        low, high = self.feature.range or (0.0, 0.0)
-        text = (
-            "a feature" if self.feature.range is None else f"a feature, cut to {low:g} to {high:g}"
-        )
+        text = "a feature"
+        if self.feature.range is not None:
+            text += ", cut to {:g} to {:g}".format(*self.feature.range)
+        if isinstance(self.feature.missing, float):
+            text += f", {self.feature.missing:g} where missing"
         return text + self._lost_records_text("a record without a number is lost")
 
     def _lost_records_text(self, why: str) -> str:

@@ -365,7 +365,7 @@ def _shares(config: Config) -> Iterator[str]:
         yield (
             f"evaluate.measures: {measures_text(config.evaluate.measures)} buys {len(shares)} "
             f"tables of counts{looks}, for the price of one: a table has {max(shares):.0%} of the "
-            f"test's mu^2 at most, and {max(shares) ** -0.5:.2g} times the noise."
+            f"test's mu^2 at most, and {max(shares) ** -0.5:.3g} times the noise."
         )
 
 

@@ -88,8 +88,9 @@ def lead_of_search(statement: SealedStatement, summaries: Sequence[Summary]) -> 
     if trials:
         rungs = sum(len(one.rungs) for one in summaries)
         return (
-            f"{trials} private trials on {rungs} rungs looked for how far to step. All that came "
-            f"before a final training took {percent(max(shares))} of its budget at most."
+            f"{trials} private trials on {rungs} rung{'s' * (rungs > 1)} looked for how far to "
+            f"step. All that came before a final training took {percent(max(shares))} of its "
+            "budget at most."
         )
     if any(line.rule == "private_search" for line in lines):
         return "A private search trained and chose the final model in one."
@@ -165,8 +166,12 @@ def _beside(summary: Summary, test: Tested) -> Iterator[str]:
         rival = replace(headline, figure=headline.baseline).value_text
         yield f"{headline.baseline_name} reaches {rival}"
     elif (share := summary.baseline(test)) is not None:
-        name = "guessing" if summary.majority is None else "always naming the largest class"
-        yield f"{name} reaches {percent(share)}"
+        yield (
+            f"guessing reaches {percent(share)}, naming the largest class was not measured "
+            "(evaluate.measures: classes)"
+            if summary.majority is None
+            else f"always naming the largest class reaches {percent(share)}"
+        )
     if summary.open and test.perplexity is None and test.range is None:
         yield f"the same learner without noise reaches {percent(summary.open.test.accuracy)}"
 
