@@ -263,7 +263,7 @@ def test_a_project_of_a_table_is_one_that_check_finishes(
     assert said["source"] == f"{table.suffix[1:]}:../{file}"
     named = said["target"]["column"] if task == "regression" else said["label"]
     assert named == "days"
-    capsys.readouterr()
+    assert "ward is a project: edit config.yaml, then" in capsys.readouterr().out
     assert cli.main(["check", "ward"]) == (2 if file.endswith("parquet") else 0)  # it has types
     assert "dataset.columns: [age, {name: ward, levels: [...]}]" in "".join(capsys.readouterr())
 

@@ -80,10 +80,8 @@ def init(folder: Path, task: str = "classification", table: Path | None = None) 
     }
     for template, file in NEW.items():
         (folder / file).write_text(fill(f"commands/new_project/{template}", facts), "utf-8")
-    print(
-        f"{folder} is a project: put your data into data/, edit config.yaml, then `dpladder check` "
-        "there"
-    )
+    data = "" if table else "put your data into data/, "
+    print(f"{folder} is a project: {data}edit config.yaml, then `dpladder check` there")
 
 
 def _label_of(table: Path) -> str:

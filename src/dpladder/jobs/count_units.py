@@ -44,8 +44,9 @@ def count_units(task: Task[CountUnits]) -> None:
             f"count as something, by class {', '.join(f'{count:,.0f}' for count in noised[1:])} "
             f"(each ± {sd:,.0f}). Nothing else was spent, and these counts are kept. `dpladder "
             "check` shows on your terminal what is wrong. Then correct the config. If the data is "
-            "wrong, mend it and give it a new dataset.version. If all of this is right, declare "
-            "dataset.rare or nominal_size, or set dataset.census: null."
+            "wrong, or others than this version was first asked about, give it a new "
+            "dataset.version; other people's data need a lineage of their own. If all of this is "
+            "right, declare dataset.rare or nominal_size, or set dataset.census: null."
         )
 
 

@@ -116,8 +116,8 @@ def check_terms(fixed: Terms, terms: Terms) -> None:
     if differing := [f"{key} is {old[key]}, not {new[key]}" for key in old if old[key] != new[key]]:
         raise Refused(
             f"lineage {fixed.lineage} was opened under other terms, which hold for its life: "
-            f"{'; '.join(differing)}. Go back to them. A changed version of the same data is the "
-            "same lineage and gets no new budget."
+            f"{'; '.join(differing)}. Go back to them: a changed version of the same data is the "
+            "same lineage and gets no new budget. Other people's data need another lineage."
         )
 
 
