@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_ndtr
 
 from dpladder.config.detectability import COUNT_SDS
 from dpladder.learn.measures.intervals import (
@@ -157,13 +158,26 @@ def _with_places(scale: NumberScale, look: Counts, sd: float) -> NumberScale:
     mean = float(counts @ x) / total
     square = float(counts @ (x - mean) ** 2) / total
     fourth = float(np.maximum(counts, 0.0) @ (x - mean) ** 4) / total
-    noise = sd**2 * float((((x - mean) ** 2 - square) ** 2).sum()) / total**2
-    deviation, of_places = None, None
+    # the mean is noised too, and the noise is that of the least favourable one that it may be
+    reach = 3.0 * sd * math.sqrt(float(((x - mean) ** 2).sum())) / total
+    means = np.array([[mean - reach], [mean], [mean + reach]])
+    noise = sd**2 * float((((x - means) ** 2 - square) ** 2).sum(1).max()) / total**2
     # where in its cell a number lies is not known: a spread of one cell says nothing
-    if square > max(COUNT_SDS * math.sqrt(noise), (1.5 / cells) ** 2):
-        of_places = min(max(fourth / square**2 - 1.0, 0.1), 8.0)
-        deviation = _root(around(square, noise, of_places * square**2 / total, 0.0, 1.0), 1.0)
+    least = max(COUNT_SDS * math.sqrt(noise), (1.5 / cells) ** 2)
+    if square <= least:
+        return replace(scale, centre=centre, half=half)
+    of_places = min(max(fourth / square**2 - 1.0, 0.1), 8.0)
+    deviation = _root(_shown_above(least, square, noise, of_places * square**2 / total), 1.0)
     return replace(scale, centre=centre, half=half, of_places=of_places, deviation=deviation)
+
+
+def _shown_above(least: float, value: float, noise: float, sampling: float) -> NoisedFigure:
+    """A figure that is shown only above `least`, which leaves out the draws that fell short. So its
+    low end is the least truth of which one shown draw in forty lies as high (Lee et al. 2016)."""
+    sd, truths = math.sqrt(noise + sampling), np.linspace(0.0, value, 2001)
+    chances = log_ndtr((truths - value) / sd) - log_ndtr((truths - least) / sd)
+    low = float(truths[int(np.argmax(chances >= math.log(0.025)))])
+    return replace(around(value, noise, sampling, 0.0, 1.0), low=low)
 
 
 def _root(square: NoisedFigure, unit: float) -> NoisedFigure:
