@@ -329,7 +329,7 @@ def test_findings_are_named_and_set_beside_always_saying_absent():
     summary = of(one, target, asdict(told))
     [(_, words)] = results([summary])
     assert words.startswith("known findings told right")
-    assert "always saying absent reaches 94.6%" in words
+    assert "always saying absent reaches 94.6% (95 % interval " in words
     [warning] = warnings(summary)
     assert "not clearly better than always saying absent" in warning
     shown = readable(findings_table(summary)[1:])

@@ -163,8 +163,8 @@ def _beside(summary: Summary, test: Tested) -> Iterator[str]:
             low, high = ends_text(r2, "number")
             yield f"R² {figure_text(r2, 'number')} ({low} to {high})"
     if headline.baseline is not None:
-        rival = replace(headline, figure=headline.baseline).value_text
-        yield f"{headline.baseline_name} reaches {rival}"
+        name = f"{headline.baseline_name} reaches"
+        yield str(replace(headline, name=name, figure=headline.baseline))
     elif (share := summary.baseline(test)) is not None:
         yield (
             f"guessing reaches {percent(share)}, naming the largest class was not measured "
