@@ -48,7 +48,7 @@ from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.state import LedgerCharge
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
-from dpladder.privacy.release.store import Outcome, Question, Work, release_together
+from dpladder.privacy.release.store import Question, Work, release_together
 from dpladder_audit.engine.findings import Report
 
 ROOT = Path(__file__).parents[1]
@@ -112,16 +112,16 @@ def release(
     outputs: Mapping[str, Path],
     seed: int | None = None,
     ready: Callable[[], None] | None = None,
-) -> Outcome:
-    """One question's answer."""
+) -> LedgerCharge:
+    """The charge behind one question's answer."""
 
     def alone(works: Sequence[Work]) -> None:
         for work in works:
             produce(work.meter, work.folder)
 
     asked = Question(job, question, query, spends, draws, outputs)
-    [outcome] = release_together(ledger, [asked], alone, seed, ready)
-    return outcome
+    [charge] = release_together(ledger, [asked], alone, seed, ready)
+    return charge
 
 
 @dataclass(frozen=True)

@@ -22,13 +22,16 @@ from dpladder.config.features_sections import Features
 from dpladder.config.label_sets import MANY, PRESENT, TARGET_STEPS, number_of_findings
 from dpladder.config.learner_sections import SumsShared
 from dpladder.config.load import overlay
-from dpladder.jobs.release import ReleaseRequest, release_once
+from dpladder.jobs.release import release_once
 from dpladder.jobs.task import read_json
 from dpladder.jobs.train_final import release_of as release_of_final
 from dpladder.learn import weights
 from dpladder.learn.interface import Constants
 from dpladder.methods.dp_finetune import FineTune
+from dpladder.privacy.accounting import booking
+from dpladder.privacy.accounting.composition import entry_of
 from dpladder.privacy.arrays import Floats
+from dpladder.privacy.release.store import Question
 from dpladder.search.first_head import head_of, training_of_head
 from dpladder_audit.engine.findings import LeftOut
 from dpladder_audit.engine.mechanism import Mechanism, neighbours
@@ -72,7 +75,7 @@ def counting(scenes: SceneFolder, kind: Kind, findings: bool = False) -> Mechani
     canaries = [_unit((1.0, 0.0, 0.0), label, CAPS[kind]) for label in (-1, 0, 2, ALL_PRESENT)]
     units = neighbours(_base(CAPS[kind]), canaries, kind)
     name = f"rule count_units{suffix} {kind}"
-    return rule.mechanism(name, lambda request: _scale(request, "units"), units, not findings)
+    return rule.mechanism(name, lambda question: _scale(question, "units"), units, not findings)
 
 
 def counting_findings(scenes: SceneFolder, kind: Kind) -> Mechanism:
@@ -92,7 +95,7 @@ def mean(scenes: SceneFolder, kind: Kind) -> Mechanism:
     )
     return rule.mechanism(
         f"rule estimate_mean {kind}",
-        lambda request: _scale(request, "mean") / N0,
+        lambda question: _scale(question, "mean") / N0,
         pairs(kind),
         True,
     )
@@ -115,9 +118,9 @@ def shared_sums(scenes: SceneFolder, kind: Kind, which: SumsShared = "covariance
 
     rule = Rule(_scene_of_learner(scenes, kind, keys), "estimate_sums", read)
 
-    def scale(request: ReleaseRequest) -> Floats:
-        sizes = {draw.name: int(np.prod(draw.shape)) * draw.count for draw in request.draws}
-        return np.concatenate([np.full(sizes[name], _scale(request, name)) for name in names])
+    def scale(question: Question) -> Floats:
+        sizes = {draw.name: int(np.prod(draw.shape)) * draw.count for draw in question.draws}
+        return np.concatenate([np.full(sizes[name], _scale(question, name)) for name in names])
 
     # All of them are not tight: a replaced unit moves targets the furthest where it does not move
     # the moments at all.
@@ -153,11 +156,12 @@ def head(scenes: SceneFolder, kind: Kind, guides: Mapping[str, Any] | None = Non
     if guides:
         rule.inputs = {**rule.inputs, "start": _public_start(scenes)}
 
-    def scale(request: ReleaseRequest) -> float:
+    def scale(question: Question) -> float:
         length, learner = Features().typical, head_of(False, "softmax", 1)
         constants = Constants(N0, CLASSES, 3, kind, cap=CAPS[kind], length=length)
-        training = training_of_head(learner, request.reservation.entry("head"), constants)
-        noise = _scale(request, "noise") / N0
+        spent = booking.total(map(entry_of, question.spends))
+        training = training_of_head(learner, spent, constants)
+        noise = _scale(question, "noise") / N0
         return (
             noise
             * training.hyper.eta
@@ -228,9 +232,9 @@ def trial(
     of = {"rung": "0", "trial": str(number)}
     rule = Rule(scenes.scene(terms(kind, 40.0), changes), "run_trial", read, of)
 
-    def scale(request: ReleaseRequest) -> Floats:
-        step = np.full(_numbers(request, "noise"), ETA * _scale(request, "noise") / N0)
-        return np.append(step, _scale(request, "score"))
+    def scale(question: Question) -> Floats:
+        step = np.full(_numbers(question, "noise"), ETA * _scale(question, "noise") / N0)
+        return np.append(step, _scale(question, "score"))
 
     return rule.mechanism(f"rule run_trial{suffix} {kind}", scale, pairs(kind))
 
@@ -243,7 +247,9 @@ def trial_of_findings(scenes: SceneFolder, kind: Kind) -> Mechanism:
 def final(scenes: SceneFolder, kind: Kind) -> Mechanism:
     """The final training: one step at all of a total."""
     return _final(scenes, kind).mechanism(
-        f"rule train_final {kind}", lambda request: ETA * _scale(request, "noise") / N0, pairs(kind)
+        f"rule train_final {kind}",
+        lambda question: ETA * _scale(question, "noise") / N0,
+        pairs(kind),
     )
 
 
@@ -251,7 +257,7 @@ def calibrated_final(scenes: SceneFolder, kind: Kind) -> Mechanism:
     """One step, whose margins are put right by a histogram of the same records."""
     return _final(scenes, kind, {"final": {"calibrate": {"share": 0.3}}}).mechanism(
         f"rule train_final calibrated {kind}",
-        lambda request: ETA * _scale(request, "noise") / N0,
+        lambda question: ETA * _scale(question, "noise") / N0,
         pairs(kind),
     )
 
@@ -262,7 +268,7 @@ def guided_final(scenes: SceneFolder, kind: Kind) -> Mechanism:
     rule.inputs = {**rule.inputs, "start": _public_start(scenes)}
     return rule.mechanism(
         f"rule train_final guided {kind}",
-        lambda request: ETA * _scale(request, "noise") / N0,
+        lambda question: ETA * _scale(question, "noise") / N0,
         pairs(kind),
     )
 
@@ -431,9 +437,9 @@ def _evaluation(
     # would cut it off.
     base = tuple(_unit(some_record, number % classes, 1) for number in range(120))
 
-    def scale(request: ReleaseRequest) -> Floats:
+    def scale(question: Question) -> Floats:
         return np.concatenate(
-            [np.full(int(np.prod(draw.shape)), draw.scale) for draw in request.draws]
+            [np.full(int(np.prod(draw.shape)), draw.scale) for draw in question.draws]
         )
 
     suffix = "" if measures == ["accuracy"] else f" {' '.join(measures)}"
@@ -554,14 +560,14 @@ def pairs(kind: Kind) -> Pairs:
     return neighbours(_base(rows), [nothing, *canaries, unknown], kind)
 
 
-def _scale(request: ReleaseRequest, name: str) -> float:
+def _scale(question: Question, name: str) -> float:
     """The scale of the noise of a draw, as the rule declares it."""
-    return next(draw.scale for draw in request.draws if draw.name == name)
+    return next(draw.scale for draw in question.draws if draw.name == name)
 
 
-def _numbers(request: ReleaseRequest, name: str) -> int:
+def _numbers(question: Question, name: str) -> int:
     """How many numbers one draw has."""
-    return int(np.prod(next(draw.shape for draw in request.draws if draw.name == name)))
+    return int(np.prod(next(draw.shape for draw in question.draws if draw.name == name)))
 
 
 def released_weights(folder: Path) -> Floats:

@@ -26,7 +26,7 @@ from dpladder.config.load import overlay, resolve
 from dpladder.config.model import Resources
 from dpladder.data import cache, sealed
 from dpladder.errors import Refused
-from dpladder.jobs.release import Release, ReleaseRequest
+from dpladder.jobs.release import Release
 from dpladder.jobs.run import module_of_rule
 from dpladder.jobs.task import Task
 from dpladder.plan.dag import Dag, build_dag
@@ -39,7 +39,7 @@ from dpladder.privacy.arrays import Floats
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.home import VARIABLE, Home, open_home, subkey
 from dpladder.privacy.release.meter import Meter
-from dpladder.privacy.release.store import Work
+from dpladder.privacy.release.store import Question, Work
 from dpladder_audit.engine.mechanism import Mechanism
 
 LINEAGE = "dpladder-audit"
@@ -237,7 +237,7 @@ class Rule:
     inputs: Inputs = field(default_factory=lambda: NO_INPUTS)
     _releases: dict[Units, Release] = field(default_factory=dict)
 
-    def release_request(self, units: Units) -> ReleaseRequest:
+    def question(self, units: Units) -> Question:
         """The rule's one question about these units, whose charge must be what its noise costs.
 
         Raises:
@@ -248,12 +248,12 @@ class Rule:
             task = self.scene.task(self.rule, self.wildcards, units, self.inputs)
             with job_environment(self.scene.folder, self.scene.home):
                 self._releases[units] = module.release_of(task)
-        [request] = self._releases[units].requests
-        charged = [Counted(spend.event, spend.count) for spend in request.spends]
-        check_charge_matches_noise(charged, tuple(request.draws), request.task.reads.relation)
-        return request
+        [question] = self._releases[units].questions
+        charged = [Counted(spend.event, spend.count) for spend in question.spends]
+        check_charge_matches_noise(charged, tuple(question.draws), question.spends[0].relation)
+        return question
 
-    def run(self, units: Units, meter: Meter, as_asked: ReleaseRequest) -> Floats:
+    def run(self, units: Units, meter: Meter, as_asked: Question) -> Floats:
         """What the rule publishes on these units, by its own code, with a meter of the auditor's.
 
         Args:
@@ -264,8 +264,8 @@ class Rule:
         Raises:
             Refused: it charges or draws by its data. Then the charge itself would tell of a record.
         """
-        request = self.release_request(units)
-        if (list(request.spends), tuple(request.draws)) != (
+        question = self.question(units)
+        if (list(question.spends), tuple(question.draws)) != (
             list(as_asked.spends),
             tuple(as_asked.draws),
         ):
@@ -275,7 +275,7 @@ class Rule:
         published = self.scene.folder / "published"
         published.mkdir(exist_ok=True)
         with job_environment(self.scene.folder, self.scene.home):
-            self._releases[units].produce([Work(0, meter, published)])
+            self._releases[units].produce([Work(question.job, meter, published)])
             released = self.read(published)
         # Emptied, and used again: a folder for each of thousands of runs takes longer than its
         # work.
@@ -286,7 +286,7 @@ class Rule:
     def mechanism(
         self,
         name: str,
-        scale: Callable[[ReleaseRequest], float | Floats],
+        scale: Callable[[Question], float | Floats],
         neighbours: Sequence[tuple[Units, Units]],
         tight: bool = False,
         winner: Event | None = None,
@@ -299,16 +299,16 @@ class Rule:
             scale: the scale of each published number's noise, by what the rule asks.
             neighbours, tight, winner, effort: as a `Mechanism` has them.
         """
-        request = self.release_request(neighbours[0][0])
-        events = tuple(Counted(spend.event, spend.count) for spend in request.spends)
+        question = self.question(neighbours[0][0])
+        events = tuple(Counted(spend.event, spend.count) for spend in question.spends)
         return Mechanism(
             name=name,
             event=Composed(events),
-            draws=tuple(request.draws),
-            scale=scale(request),
-            run=partial(self.run, as_asked=request),
+            draws=tuple(question.draws),
+            scale=scale(question),
+            run=partial(self.run, as_asked=question),
             neighbours=tuple(neighbours),
-            relation=request.task.reads.relation,
+            relation=question.spends[0].relation,
             tight=tight,
             winner=winner,
             effort=effort,

@@ -15,8 +15,8 @@ from typing import Any
 
 from dpladder.config.searches import METHODS
 from dpladder.errors import BadInput
-from dpladder.jobs.release import ReleaseRequest
 from dpladder.privacy.accounting.events import Event, Gaussian, RepeatAndSelect, SubsetSelect
+from dpladder.privacy.release.store import Question
 from dpladder_audit.engine.findings import LeftOut
 from dpladder_audit.engine.mechanism import Mechanism
 from dpladder_audit.rules import CAPS, EPSILON, KINDS, Kind, pairs, released_weights, terms
@@ -72,11 +72,11 @@ def search(scenes: SceneFolder, name: str, kind: Kind | None = None) -> Mechanis
         released_weights,
         {"target": f"{EPSILON:g}"},
     )
-    request = rule.release_request(pairs(kind)[0][0])
-    winner = released_weights_event(request.spends[0].event, scored=METHODS[name].scored)
+    question = rule.question(pairs(kind)[0][0])
+    winner = released_weights_event(question.spends[0].event, scored=METHODS[name].scored)
     moved = 2.0 if kind == "replace_one" else 1.0  # of the clip, by one unit of any cap
 
-    def scale(_: ReleaseRequest) -> float:
+    def scale(_: Question) -> float:
         return ETA * winner.sigma * moved / N0
 
     title = f"search {name} {kind} cap {CAPS[kind]}"

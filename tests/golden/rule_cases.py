@@ -98,7 +98,7 @@ def whole(
         if "weights" in rule.inputs:
             _plain_model(Path(rule.inputs["weights"]), classes)
         answer = dataclasses.replace(rule, read=released, _releases={})
-        asked = answer.release_request(units(classes))
+        asked = answer.question(units(classes))
         meter = PlainMeter(asked.draws, DerivedNoise(KEY))
         found: Any = answer.run(units(classes), meter, asked)
     meter.close()

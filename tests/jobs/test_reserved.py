@@ -10,13 +10,17 @@ import pytest
 
 from dpladder.errors import Refused
 from dpladder.jobs.release import release_once
-from dpladder.jobs.reservation import find_reservation, ledger_of
-from dpladder.jobs.run_trial import _prepare_trial
+from dpladder.jobs.reservation import find_reservation, job_of, ledger_of
+from dpladder.jobs.run_trial import _prepare_trial, _produce
+from dpladder.jobs.task import read_json
 from dpladder.jobs.train_final import release_of
 from dpladder.plan import follows, package
 from dpladder.privacy.ledger import anchors, book
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.state import Item
+from dpladder.privacy.release.meter import Meter
+from dpladder.privacy.release.noise import DerivedNoise
+from dpladder.privacy.release.store import Work
 from dpladder_audit.scene import LINEAGE, SceneFolder, Units, job_environment, scene_folder
 
 UNITS: Units = tuple((((1.0, 0.5, place / 20), place % 2),) for place in range(20))
@@ -102,5 +106,15 @@ def test_trials_scored_on_other_public_records_ask_another_query(made: SceneFold
         first = _prepare_trial(task, ledger_of(task))
         elsewhere = replace(first.scored.part, name="of other records")
         other = replace(first, scored=replace(first.scored, part=elsewhere))
-        queries = {one.release_request().question().query for one in (first, other)}
+        queries = {one.question()[0].query for one in (first, other)}
     assert len(queries) == 2
+
+
+def test_a_trial_beside_restored_ones_is_not_one_of_those_once_more(made: SceneFolder) -> None:
+    scene = made.scene({"sweep": {"rungs": [{"epsilon": 4.0, "trials": 3}]}})
+    tasks = [scene.task("run_trial", {"rung": "0", "trial": f"{of}"}, UNITS) for of in range(3)]
+    with job_environment(scene.folder, scene.home):
+        trials = [_prepare_trial(task, ledger_of(task)) for task in tasks]
+        meter = Meter(trials[2].question()[0].draws, DerivedNoise(b"key" * 10 + b"of"))
+        _produce(trials, [Work(job_of(tasks[2]), meter, scene.folder)])
+    assert read_json(scene.folder / "score.json")["trial"]["trial"] == 2

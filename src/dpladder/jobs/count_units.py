@@ -73,6 +73,5 @@ def release_of(task: Task[CountUnits]) -> Release:
         )
 
     spends = reservation.actual_spends("class counts", costs.events)
-    return single(
-        task, reservation, spends, costs.draws, {"train": train.map_name}, ("census",), produce
-    )
+    inputs = {"train": train.map_name}
+    return single(reservation, spends, costs.draws, inputs, ("census",), produce)

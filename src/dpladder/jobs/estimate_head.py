@@ -50,4 +50,4 @@ def release_of(task: Task[EstimateHead]) -> Release:
         weights_of(reads.network).ready(reads.network, constants, task.resources)
 
     draws, inputs = training.declared.draws, train.inputs("train")
-    return single(task, reservation, spends, draws, inputs, ("head",), produce, ready)
+    return single(reservation, spends, draws, inputs, ("head",), produce, ready)

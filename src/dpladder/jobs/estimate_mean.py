@@ -58,4 +58,4 @@ def release_of(task: Task[EstimateMean]) -> Release:
 
     spends = reservation.actual_spends("mean", costs.events)
     inputs = {"train": train.map_name}
-    return single(task, reservation, spends, costs.draws, inputs, ("mean",), produce)
+    return single(reservation, spends, costs.draws, inputs, ("mean",), produce)

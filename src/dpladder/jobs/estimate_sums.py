@@ -39,7 +39,7 @@ def release_of(task: Task[EstimateSums]) -> Release:
             )
 
     spends = reservation.actual_spends("sums", costs.events)
-    return single(task, reservation, spends, costs.draws, train.inputs("train"), ("sums",), produce)
+    return single(reservation, spends, costs.draws, train.inputs("train"), ("sums",), produce)
 
 
 def release_sums(

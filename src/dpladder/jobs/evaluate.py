@@ -159,7 +159,7 @@ def release_of(task: Task[EvaluateTest]) -> Release:
             for spend, name in zip(spends, names, strict=True)
         ]
     inputs = {**test.inputs("test"), "weights": file_digest(Path(task.input["weights"]))}
-    return single(task, reservation, spends, draws, inputs, ("metrics",), produce)
+    return single(reservation, spends, draws, inputs, ("metrics",), produce)
 
 
 def _model(task: Task[EvaluateTest], constants: Constants) -> tuple[MeasuredModel, Groups]:

@@ -42,11 +42,7 @@ def release_of(task: Task[SearchPrivately]) -> Release:
     reservation, train = find_reservation(task), seen_part(task, "train")
     constants, search = train.constants, task.reads.search
     events = tuple(Counted(spend.event, spend.count) for spend in reservation.spends.values())
-    spends = [
-        spend
-        for label, event in zip(reservation.spends, events, strict=True)
-        for spend in reservation.actual_spends(label, [event])
-    ]
+    spends = [*reservation.spends.values()]
     learner = task.reads.learner
     setting = Setting(
         task.reads.target, search, constants, task.reads.select.share, events, learner
@@ -87,7 +83,7 @@ def release_of(task: Task[SearchPrivately]) -> Release:
         on_parts,
     )
     inputs = train.inputs("train")
-    return single(task, reservation, spends, declared.draws, inputs, ("weights",), produce, ready)
+    return single(reservation, spends, declared.draws, inputs, ("weights",), produce, ready)
 
 
 def _meters(meter: Meter, draws: Sequence[Draw]) -> Callable[[NamedAsk, Sequence[Draw]], Meter]:

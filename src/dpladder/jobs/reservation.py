@@ -36,16 +36,18 @@ from dpladder.privacy.release.store import is_kept
 RELEASES = ("mean", "sums", "start", "weights")
 
 
-@dataclass(frozen=True)
-class Reserved:
-    """A private job as the ledger knows it.
+@dataclass(frozen=True, eq=False)
+class Reservation:
+    """What the head node set aside for a private job.
 
     Attributes:
+        task: the job.
         ledger: of its lineage.
         question: what the ledger reserved it under.
         spends: what it may spend, by what the spend buys.
     """
 
+    task: Task[ReleaseReads]
     ledger: Ledger
     question: str
     spends: Mapping[str, Spend]
@@ -77,7 +79,7 @@ class Reserved:
         ]
 
 
-def find_reservation(task: Task[ReleaseReads], ledger: Ledger | None = None) -> Reserved:
+def find_reservation(task: Task[ReleaseReads], ledger: Ledger | None = None) -> Reservation:
     """What the head node reserved for this job. Jobs look in the ledger, never in a file: whoever
     can write files cannot raise a budget.
 
@@ -117,7 +119,7 @@ def find_reservation(task: Task[ReleaseReads], ledger: Ledger | None = None) -> 
     _check_code(task, charges)
     # A question that was asked anew has several charges; the last is what this run reserved.
     spends = {spend.label: spend for spend in charges[-1].declared}
-    return Reserved(ledger, question, spends)
+    return Reservation(task, ledger, question, spends)
 
 
 def ledger_of(task: Task[ReleaseReads]) -> Ledger:

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from dpladder.jobs.record import write_record
-from dpladder.jobs.release import Release, ReleaseRequest, release_once
-from dpladder.jobs.reservation import Reserved, find_reservation, ledger_of
+from dpladder.jobs.release import Release, make_question, release_once
+from dpladder.jobs.reservation import Reservation, find_reservation, job_of, ledger_of
 from dpladder.jobs.seen import SeenPart, seen_part
 from dpladder.jobs.task import Task, read_json, write_json
 from dpladder.learn import counts, score, weights
@@ -31,7 +31,7 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import NO_COST
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.release.meter import Meter
-from dpladder.privacy.release.store import Work
+from dpladder.privacy.release.store import Question, Work
 from dpladder.search.space import Space, draw
 from dpladder.search.training import Training, choice_as_text, learner_of_trial, training_of
 from dpladder.search.trial import Trial
@@ -63,7 +63,7 @@ class Prepared:
     """
 
     task: Task[RunTrial]
-    reservation: Reserved | None
+    reservation: Reservation | None
     train: SeenPart
     scored: SeenPart
     training: Training
@@ -80,8 +80,9 @@ class Prepared:
         """Whether trials are solved from shared sums, and pay for their scores alone."""
         return self.task.reads.learner.trials_are_solved
 
-    def release_request(self) -> ReleaseRequest:
-        """What the trial asks: its weights and its score, two spends of one job."""
+    def question(self) -> tuple[Question, Reservation]:
+        """What the trial asks, its weights and its score, two spends of one job; and what was
+        reserved for it."""
         assert self.reservation is not None, "only what costs something is asked for"
         spends = self.reservation.actual_spends("weights", self.training.declared.events)
         queries = [] if self.counting is None else [self.counting]
@@ -95,9 +96,8 @@ class Prepared:
             "r": self.trial.r,
         }
         draws = (*self.training.declared.draws, *counted.draws)
-        return ReleaseRequest(
-            self.task, self.reservation, spends, draws, inputs, ("weights", "score")
-        )
+        outputs = ("weights", "score")
+        return make_question(self.reservation, spends, draws, inputs, outputs), self.reservation
 
 
 def run_trial(task: Task[RunTrial]) -> None:
@@ -144,8 +144,8 @@ def _run(trials: Sequence[Prepared]) -> None:
     draw."""
     if trials[0].reservation is None:
         works = [
-            Work(place, Meter((), Silence()), one.task.output["score"].parent)
-            for place, one in enumerate(trials)
+            Work(job_of(one.task), Meter((), Silence()), one.task.output["score"].parent)
+            for one in trials
         ]
         _produce(trials, works)
         for one in trials:
@@ -162,7 +162,7 @@ def _release(trials: Sequence[Prepared]) -> Release:
         for one in trials:
             one.training.ready(one.task.resources, len(trials))
 
-    return Release([one.release_request() for one in trials], partial(_produce, trials), ready)
+    return Release(dict(one.question() for one in trials), partial(_produce, trials), ready)
 
 
 def _prepare_trial(task: Task[RunTrial], ledger: Ledger | None = None) -> Prepared:
@@ -208,15 +208,15 @@ def _prepare_trial(task: Task[RunTrial], ledger: Ledger | None = None) -> Prepar
 
 def _produce(trials: Sequence[Prepared], works: Sequence[Work]) -> None:
     """Those that are left, over one read of the features."""
-    first = trials[works[0].place]
+    of_job = {job_of(one.task): one for one in trials}
+    left = [of_job[work.job] for work in works]
+    first = left[0]
     data = first.train.read_nothing() if first.solved else first.train.read()
     # Where a trial is scored on what it was trained on, the features are opened once.
     same = first.scored.part == first.train.part and not first.solved
     counted = data if same else first.scored.read()
-    for work, trained in zip(
-        works, _train_trials([trials[work.place] for work in works], works, data), strict=True
-    ):
-        _write(trials[work.place], trained, counted, work)
+    for one, work, trained in zip(left, works, _train_trials(left, works, data), strict=True):
+        _write(one, trained, counted, work)
 
 
 def _train_trials(

@@ -66,7 +66,7 @@ def release_of(task: Task[TrainFinal]) -> Release:
         spends += reservation.actual_spends("calibration", calibrating.declared.events)
     draws = [*training.declared.draws, *calibrating.declared.draws]
     inputs = {**train.inputs("train"), **choice}
-    return single(task, reservation, spends, draws, inputs, ("weights",), produce, ready)
+    return single(reservation, spends, draws, inputs, ("weights",), produce, ready)
 
 
 def r_by_prior(space: Space, mu: float) -> float | None:

@@ -23,10 +23,10 @@ from dpladder.privacy.accounting.draws import gaussian, to_json
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger.book import Ledger, finish, load, open_ledger, reserve, verify
 from dpladder.privacy.ledger.home import open_home
-from dpladder.privacy.ledger.state import Item, Terms
+from dpladder.privacy.ledger.state import Item, LedgerCharge, Terms
 from dpladder.privacy.release import store
 from dpladder.privacy.release.meter import Meter
-from dpladder.privacy.release.store import Outcome, is_kept, query_digest
+from dpladder.privacy.release.store import is_kept, query_digest
 
 TERMS = Terms("toy", "add_remove", "record", 1, 1e-5, "hash", lifetime_epsilon=1.0)
 JOB = Job("main", "run_trial", (("trial", "0"),))
@@ -56,12 +56,12 @@ def outputs(tmp_path: Path) -> dict[str, Path]:
     }
 
 
-Ask = Callable[..., Outcome]
+Ask = Callable[..., LedgerCharge]
 
 
 @pytest.fixture
 def ask(ledger: Ledger, outputs: dict[str, Path]) -> Ask:
-    def ask(**changes: Any) -> Outcome:
+    def ask(**changes: Any) -> LedgerCharge:
         given = {
             "ledger": Ledger(ledger.home, ledger.lineage),
             "job": JOB,
@@ -88,16 +88,12 @@ def read(outputs: dict[str, Path]) -> dict[str, bytes]:
 def test_a_release_is_charged_kept_and_published(
     ledger: Ledger, ask: Ask, outputs: dict[str, Path]
 ) -> None:
-    outcome = ask()
-    assert not outcome.restored
-    assert [spend.query for spend in outcome.spends] == [QUERY]
-    (held,) = load(ledger).items.values()
-    assert (held.status, held.output, held.draws) == (
-        "DONE",
-        outcome.output,
-        json.loads(json.dumps([to_json(draw) for draw in DRAWS])),
-    )
-    kept = ledger.home.releases / "toy" / QUERY / outcome.output
+    charge = ask()
+    assert [spend.query for spend in charge.spends] == [QUERY]
+    assert [*load(ledger).items.values()] == [charge]
+    draws = json.loads(json.dumps([to_json(draw) for draw in DRAWS]))
+    assert (charge.status, charge.draws) == ("DONE", draws)
+    kept = ledger.home.releases / "toy" / QUERY / str(charge.output)
     assert {path.name: path.read_bytes() for path in kept.iterdir()} == read(outputs)
     assert not list(ledger.home.staging.iterdir())
     assert {path.name for path in outputs["weights"].parent.iterdir()} == {"weights"}
@@ -183,7 +179,7 @@ def test_what_was_released_is_restored_byte_by_byte_and_free(
     if loss == "another's bytes in its place":
         outputs["weights"].write_bytes(b"other")
     again = ask(produce=never)
-    assert again == dataclasses.replace(first, restored=True)
+    assert again == first
     assert read(outputs) == published
     assert load(ledger).charged_spends() == charged
 
@@ -200,7 +196,7 @@ def test_another_clone_is_given_the_same_bytes(
 def test_a_reservation_that_proves_needless_is_given_back(ledger: Ledger, ask: Ask) -> None:
     ask()
     (again,) = reserve(ledger, [Item(JOB, "static", SPENDS)], {"static"})
-    assert ask(produce=never).restored
+    assert ask(produce=never).token != again.token
     assert load(ledger).items[again.token].status == "REFUNDED"
 
 
@@ -214,10 +210,10 @@ def test_new_data_is_a_new_query_and_needs_a_new_reservation(
         ask(query=changed)
     assert read(outputs) == published
     reserve(ledger, [Item(JOB, "static", SPENDS)], {"static"})
-    assert not ask(query=changed).restored
+    second = ask(query=changed)
     assert len(load(ledger).charged_spends()) == 2
     assert read(outputs)["weights"][:32] != published["weights"][:32]
-    assert ask(produce=never).restored
+    assert ask(produce=never).query != second.query
 
 
 def test_identical_trials_get_independent_noise(
@@ -232,7 +228,7 @@ def test_identical_trials_get_independent_noise(
 
 
 @pytest.mark.parametrize("first", [0, 1, 2])
-def test_what_is_left_keeps_its_place_beside_what_is_restored(
+def test_what_is_left_is_answered_beside_what_is_restored(
     first: int, ledger: Ledger, tmp_path: Path
 ) -> None:
     """A trial that is added to a rung must not be another's once more."""
@@ -244,17 +240,17 @@ def test_what_is_left_keeps_its_place_beside_what_is_restored(
         )
         for place, job in enumerate(jobs)
     ]
-    asked: list[list[int]] = []
+    asked: list[list[Job]] = []
 
     def write(works: Sequence[store.Work]) -> None:
-        asked.append([work.place for work in works])
+        asked.append([work.job for work in works])
         for work in works:
             work.meter.publish("noise", np.zeros(4))
             (work.folder / "of").write_text(f"{asked[-1]}")
 
     store.release_together(ledger, [questions[first]], write)
     store.release_together(ledger, questions, write)
-    assert asked == [[0], [place for place in range(3) if place != first]]
+    assert asked == [[jobs[first]], [job for job in jobs if job != jobs[first]]]
 
 
 def test_nothing_runs_without_a_reservation(ask: Ask, outputs: dict[str, Path]) -> None:
@@ -298,7 +294,7 @@ def test_a_job_publishes_nothing_when_it_was(
     assert not list(ledger.home.staging.iterdir())
     assert not (ledger.home.releases / "toy").exists()
     assert len(load(ledger).charged_spends()) == 1
-    assert not ask().restored  # the defect mended: same query, same nonce, no new charge
+    ask()  # the defect mended: same query, same nonce, no new charge
     assert len(load(ledger).charged_spends()) == 1
 
 
@@ -317,7 +313,7 @@ def kept_but_not_done(ask: Ask, outputs: dict[str, Path], monkeypatch: pytest.Mo
 def test_an_attempt_complete_but_for_done_is_finished_not_computed_again(
     ask: Ask, outputs: dict[str, Path], kept_but_not_done: None
 ) -> None:
-    assert not ask(produce=never).restored
+    ask(produce=never)
     assert outputs["weights"].exists()
 
 
@@ -392,8 +388,7 @@ def test_of_two_attempts_at_once_the_first_to_finish_is_published_by_both(
         monkeypatch.setattr(store.ledgers, "commit", overtaken(store.ledgers.commit))
     if moment == "before it keeps its answer":
         monkeypatch.setattr(store, "_move_into_store", overtaken(store._move_into_store))
-    outcome = ask(produce=overtaken(produce) if moment == "while it computes" else produce)
-    assert outcome.restored
+    ask(produce=overtaken(produce) if moment == "while it computes" else produce)
     assert read(outputs) == inner[0]
     assert len(list((ledger.home.releases / "toy" / QUERY).iterdir())) == 1
     assert not list(ledger.home.staging.iterdir())
@@ -404,7 +399,7 @@ def test_of_two_attempts_at_once_the_first_to_finish_is_published_by_both(
 def test_a_kept_release_that_was_damaged_is_not_published_nor_computed_again(
     ledger: Ledger, ask: Ask, outputs: dict[str, Path]
 ) -> None:
-    kept = ledger.home.releases / "toy" / QUERY / ask().output
+    kept = ledger.home.releases / "toy" / QUERY / str(ask().output)
     published = read(outputs)
     (kept / "score").write_text("2")
     with pytest.raises(Refused, match="missing or damaged"):
@@ -544,7 +539,7 @@ def test_a_really_full_disk(tiny_disk: Path, on_tiny_disk: Ledger, ask: Ask) -> 
         ask(ledger=on_tiny_disk)
     assert load(on_tiny_disk).charged_spends() == SPENDS
     ballast.unlink()
-    assert not ask(ledger=on_tiny_disk).restored
+    ask(ledger=on_tiny_disk)
     assert verify(on_tiny_disk) == []
 
 
@@ -558,7 +553,7 @@ def test_a_home_mounted_read_only(tiny_disk: Path, on_tiny_disk: Ledger, ask: As
     remount("rw")
     ask(ledger=on_tiny_disk)
     remount("ro")
-    assert ask(ledger=Ledger(on_tiny_disk.home, "toy"), produce=never).restored
+    ask(ledger=Ledger(on_tiny_disk.home, "toy"), produce=never)
 
 
 def test_results_that_cannot_be_written_are_published_by_the_next_run(
@@ -568,7 +563,7 @@ def test_results_that_cannot_be_written_are_published_by_the_next_run(
     with pytest.raises(Refused, match="nothing can be written"):
         ask()
     outputs["score"].parent.unlink()
-    assert ask(produce=never).restored
+    ask(produce=never)
     assert len(load(ledger).charged_spends()) == 1
 
 
@@ -582,5 +577,5 @@ def test_an_answer_that_is_gone_before_it_is_noted_is_never_done(
     (held,) = load(ledger).items.values()
     assert held.status == "COMMITTED"
     assert not any(path.exists() for path in outputs.values())
-    assert not ask().restored
+    ask()
     assert read(outputs)

@@ -16,8 +16,6 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from dataclasses import replace as replaced
-from functools import partial
 from pathlib import Path
 
 from dpladder.errors import TWICE, BadInput, Refused
@@ -28,23 +26,6 @@ from dpladder.privacy.ledger.home import Home, make_folder, replace, share, subk
 from dpladder.privacy.ledger.state import LedgerCharge, job_label
 from dpladder.privacy.release.meter import Draw, Meter, Streams
 from dpladder.privacy.release.noise import ResearchNoise, SecretNoise, encode
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a job released, for its privacy record.
-
-    Attributes:
-        restored: whether it had been released before, and cost nothing now.
-        query: digest of the query.
-        output: digest of the released bytes, and the name of their folder in home.
-        spends: what it was charged when it was first answered.
-    """
-
-    restored: bool
-    query: str
-    output: str
-    spends: tuple[Spend, ...]
 
 
 def query_digest(**parts: object) -> str:
@@ -92,13 +73,13 @@ class Work:
     folder, which nobody else sees.
 
     Attributes:
-        place: among all the questions that are asked together.
+        job: whose question it answers.
         meter: holds exactly the question's declared draws.
         folder: empty, for its owner alone. What is written there is kept once the meter closed
             without a refusal.
     """
 
-    place: int
+    job: Job
     meter: Meter
     folder: Path
 
@@ -112,7 +93,7 @@ def release_together(
     produce: Produce,
     seed: int | None = None,
     ready: Callable[[], None] | None = None,
-) -> list[Outcome]:
+) -> list[LedgerCharge]:
     """Answer each of several jobs' questions once, ever, and publish the answers.
 
     Each is committed, kept and DONE by itself, and what is DONE already is restored, free. Killed
@@ -121,7 +102,7 @@ def release_together(
 
     Args:
         ledger: of the one lineage that is asked.
-        questions: with queries of their own.
+        questions: of jobs and with queries of their own.
         produce: Writes the files of `outputs` of those that are left into the folders that it is
             given, all randomness from their meters. It runs once, after COMMIT, and is the place to
             read private data.
@@ -129,7 +110,7 @@ def release_together(
         ready: Runs before COMMIT: what it refuses costs nothing.
 
     Returns:
-        An outcome for each question, in their order.
+        The charge behind each question's answer, in their order: DONE now, or long ago.
 
     Raises:
         BadInput: an output is not named by a plain file name.
@@ -141,33 +122,19 @@ def release_together(
             raise BadInput("outputs are named by plain file names: no folders, no leading dot.")
     restored, charges = _finished_charges(ledger, questions), dict[str, LedgerCharge]()
     # One round answers all that is left, unless another clone finishes some of it meanwhile.
-    while places := [
-        place
-        for place, question in enumerate(questions)
-        if question.query not in restored | charges
-    ]:
-        left = [questions[place] for place in places]
+    while left := [one for one in questions if one.query not in restored | charges]:
         try:
-            charges = _answer(
-                ledger, left, partial(_produce_unfinished, places, produce), seed, ready
-            )
+            charges = _answer(ledger, left, produce, seed, ready)
         except Exception:
             # Another clone may have answered meanwhile, and swept away what this one was working
             # in.
             if (now := _finished_charges(ledger, questions)).keys() == restored.keys():
                 raise
             restored = now
-    known = charges | restored
-    return [
-        _publish_answer(ledger, question, known[question.query], question.query in restored)
-        for question in questions
-    ]
-
-
-def _produce_unfinished(places: Sequence[int], produce: Produce, works: Sequence[Work]) -> None:
-    """Run `produce` on the questions that are left. Its works carry places among all questions of
-    the job; those of `_answer` count from 0 among what is left."""
-    produce([replaced(work, place=places[work.place]) for work in works])
+    done = charges | restored
+    for question in questions:
+        _publish_answer(ledger, question, done[question.query])
+    return [done[question.query] for question in questions]
 
 
 def _finished_charges(ledger: Ledger, questions: Sequence[Question]) -> dict[str, LedgerCharge]:
@@ -206,13 +173,13 @@ def _answer(
         )
         for one, question in zip(charges_found, questions, strict=True)
     ]
-    places = [
-        place
-        for place, question in enumerate(questions)
+    unanswered = [
+        (question, charge)
+        for question, charge in zip(questions, charges, strict=True)
         if _complete_answer(ledger, question.query) is None
     ]
-    if places:
-        _produce(ledger, questions, charges, places, produce, seed)
+    if unanswered:
+        _produce(ledger, unanswered, produce, seed)
     finished = {}
     for one, question in zip(charges, questions, strict=True):
         output = _complete_answer(ledger, question.query)
@@ -234,16 +201,13 @@ def _research_noise(ledger: Ledger, charge: LedgerCharge, seed: int | None) -> R
     )
 
 
-def _publish_answer(
-    ledger: Ledger, question: Question, finished: LedgerCharge, restored: bool
-) -> Outcome:
+def _publish_answer(ledger: Ledger, question: Question, finished: LedgerCharge) -> None:
     """Publish a finished answer. What was reserved for the same question and not used is given back
     (respend reserves once more even where nothing changed); other attempts' files go."""
     charges = ledger.state.charges_for(question.question)
     ledgers.refund(ledger, [charge.token for charge in charges if charge.status == "RESERVED"])
     _sweep(ledger, finished)
     _publish(ledger, finished, question)
-    return Outcome(restored, question.query, str(finished.output), finished.spends)
 
 
 def is_kept(home: Home, path: Path, lineage: str) -> bool:
@@ -277,26 +241,21 @@ def _charge_to_use(ledger: Ledger, question: Question) -> LedgerCharge:
 
 def _produce(
     ledger: Ledger,
-    questions: Sequence[Question],
-    charges: Sequence[LedgerCharge],
-    places: Sequence[int],
+    unanswered: Sequence[tuple[Question, LedgerCharge]],
     produce: Produce,
     seed: int | None,
 ) -> None:
     """Run the mechanisms in staging and keep what they made, whole and durable, each under its
-    digest. `charges` are those of all questions, `places` the questions that have no answer yet."""
-    works = [
-        _work_of_question(ledger, place, questions[place], charges[place], seed) for place in places
-    ]
+    digest."""
+    works = [_work_of_question(ledger, *one, seed) for one in unanswered]
     try:
         for work in works:
             with _explain_write_errors(work.folder):
                 work.folder.mkdir(mode=0o700)
         produce(works)
-        for work in works:
-            question = questions[work.place]
+        for work, (question, charge) in zip(works, unanswered, strict=True):
             work.meter.close()
-            _check_noise(work.meter.source, question, charges[work.place])
+            _check_noise(work.meter.source, question, charge)
             if {path.name for path in work.folder.iterdir()} != set(question.outputs):
                 raise Refused(
                     f"{job_label(question.job)} must write exactly its outputs: "
@@ -310,14 +269,14 @@ def _produce(
 
 
 def _work_of_question(
-    ledger: Ledger, place: int, question: Question, charge: LedgerCharge, seed: int | None
+    ledger: Ledger, question: Question, charge: LedgerCharge, seed: int | None
 ) -> Work:
     """Its meter, on home's noise key or research's seed, and the name of a staging folder that no
     other attempt has. The folder is not made yet."""
     noise = _research_noise(ledger, charge, seed)
     source = noise or SecretNoise(subkey(ledger.home, "noise"), question.query, str(charge.nonce))
     staging = ledger.home.staging / f"{charge.token}.{secrets.token_hex(8)}"
-    return Work(place, Meter(question.draws, source), staging)
+    return Work(question.job, Meter(question.draws, source), staging)
 
 
 def _check_noise(source: Streams, question: Question, charge: LedgerCharge) -> None:
