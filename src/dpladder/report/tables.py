@@ -523,17 +523,17 @@ def spends_table(statement: Statement) -> pd.DataFrame:
     rows = [
         {
             "dataset": lineage,
-            "experiment": one.experiment,
-            "buys": one.buys,
-            "reads": one.reads,
-            "charges": one.times,
-            "count": one.steps,
-            "mu": one.mu,
-            "epsilon": one.epsilon,
-            "superseded": "superseded" if one.superseded else None,
+            "experiment": line.experiment,
+            "buys": buys,
+            "reads": line.partition,
+            "charges": times,
+            "count": line.count,
+            "mu": line.mu,
+            "epsilon": line.epsilon,
+            "superseded": "superseded" if line.superseded else None,
         }
         for lineage, dataset in statement.datasets.items()
-        for one in charges_of(dataset)
+        for line, buys, times in charges_of(dataset)
     ]
     return pd.DataFrame(rows)
 

@@ -63,7 +63,7 @@ class LineageFacts:
         return self.statement.datasets[self.name]
 
     @property
-    def charges(self) -> list[Charges]:
+    def charges(self) -> list[tuple[StatedSpend, str, int]]:
         """What was paid, equal charges as one."""
         return charges_of(self.stated)
 
@@ -341,46 +341,17 @@ def modified_code_warning(statement: Statement) -> Iterator[str]:
         )
 
 
-@dataclass(frozen=True)
-class Charges:
-    """Equal charges, which bought the same of several trials or tables.
+def charges_of(stated: Stated) -> list[tuple[StatedSpend, str, int]]:
+    """A lineage's spends in the statement's order, equal ones as one, as of several trials.
 
-    Attributes:
-        experiment: whose they are.
-        buys: what, in words: `rung 0, score of a trial`.
-        reads: the parts that they read, or all.
-        steps: how often the event of each happened.
-        mu, epsilon: of each alone.
-        superseded: whether they paid for another answer than the one that is stated; it was spent
-            all the same.
-        times: how many there are.
+    Returns:
+        One of each group, what it bought in words, and how many there are.
     """
-
-    experiment: str
-    buys: str
-    reads: str
-    steps: int
-    mu: float | None
-    epsilon: float
-    superseded: bool
-    times: int
-
-
-def charges_of(stated: Stated) -> list[Charges]:
-    """A lineage's charges in the statement's order, equal ones as one."""
-    counted = Counter(
-        (
-            line.experiment,
-            _bought(line),
-            line.partition,
-            line.count,
-            line.mu,
-            line.epsilon,
-            line.superseded,
-        )
-        for line in stated.spends
-    )
-    return [Charges(*line, times) for line, times in counted.items()]
+    groups: dict[tuple[object, ...], list[StatedSpend]] = {}
+    for line in stated.spends:
+        own = (line.experiment, line.partition, line.count, line.mu, line.epsilon, line.superseded)
+        groups.setdefault((*own, _bought(line)), []).append(line)
+    return [(lines[0], _bought(lines[0]), len(lines)) for lines in groups.values()]
 
 
 def _bought(line: StatedSpend) -> str:
