@@ -19,18 +19,18 @@ from dpladder.errors import BadInput, Refused
 from dpladder.plan import follows
 from dpladder.plan.cost import trial_budget
 from dpladder.plan.dag import build_dag
-from dpladder.plan.plan import Plan, artifact_cost, make_plan
+from dpladder.plan.plan import Plan, make_plan
 from dpladder.plan.resolve import resolve_defaults
 from dpladder.plan.reuse import questions_to_repeat, under_terms
 from dpladder.plan.rules import RULES
 from dpladder.plan.table import plan_document, plan_table
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
-from dpladder.privacy.accounting.composition import compose, entry_of
+from dpladder.privacy.accounting.composition import Composition, compose, entry_of
 from dpladder.privacy.accounting.events import Spend, mu
 from dpladder.privacy.ledger.book import admit, finish, load, open_ledger, reserve
 from dpladder.privacy.ledger.home import open_home
-from dpladder.privacy.statement.documents import PlanDocument
+from dpladder.privacy.statement.documents import PlanDocument, PlannedModel
 from dpladder_papers.methods.one_step import OneStep
 
 NOTHING: dict[str, Any] = {}
@@ -61,7 +61,14 @@ def document_of(**changes: Any) -> PlanDocument:
 def assert_spends_its_totals(made: Plan) -> None:
     """Each artifact's total, and not a hair more."""
     for artifact in made.artifacts:
-        assert 0.99999 * artifact.target < artifact_cost(made, artifact).epsilon <= artifact.target
+        total = artifact.target_epsilon
+        assert 0.99999 * total < artifact.epsilon <= total
+        assert artifact.epsilon == composed(made, artifact).epsilon
+
+
+def composed(made: Plan, artifact: PlannedModel) -> Composition:
+    """What a final model's jobs cost together, as they are priced in the whole plan."""
+    return compose(made.spends_of(one.job for one in artifact.jobs), 1e-5)
 
 
 def epsilon_of(spend: Spend) -> float:
@@ -76,7 +83,7 @@ def spends_of_rule(made: Plan, rule: str) -> dict[str, tuple[Spend, ...]]:
 def test_the_demo_spends_its_total_and_not_a_hair_more() -> None:
     made = plan()
     (artifact,) = made.artifacts
-    cost = artifact_cost(made, artifact)
+    cost = composed(made, artifact)
     assert_spends_its_totals(made)
     assert cost.entry == Entry(cost.mu)
 
@@ -125,9 +132,9 @@ def test_every_artifact_of_every_plan_stays_within_its_total(
         },
     )
     (artifact,) = made.artifacts
-    assert artifact.target == total
-    assert artifact_cost(made, artifact).epsilon <= total
-    assert artifact_cost(made, artifact).epsilon == pytest.approx(total, rel=1e-6)
+    assert artifact.target_epsilon == total
+    assert artifact.epsilon <= total
+    assert artifact.epsilon == pytest.approx(total, rel=1e-6)
 
 
 COVARIANCE = {"name": "dp_ls", "shared": {"epsilon": 0.3}}
@@ -237,7 +244,7 @@ def test_further_tests_of_private_images_are_paid_by_the_test_part_and_public_on
     assert {spend.partition.parts for spends in tests.values() for spend in spends} == {("test",)}
     (blurred,) = spends_of_rule(made, "evaluate_also")["main"]
     assert epsilon_of(blurred) == pytest.approx(0.3, rel=1e-6)
-    assert set(tests) <= set(made.artifacts[0].jobs)
+    assert set(tests) <= {one.job for one in made.artifacts[0].jobs}
     assert_spends_its_totals(made)
     assert compose(made.spends_of(tests), 1e-5).epsilon <= 1.0
     # The final training gets what it got without them.
@@ -622,8 +629,8 @@ def test_parts_as_given_add_because_the_next_version_may_give_others() -> None:
     made = plan(dataset={"split": {"rule": "given"}})
     (artifact,) = made.artifacts
     assert_spends_its_totals(made)
-    parts = compose(made.spends_of(artifact.jobs), 1e-5).parts
-    assert {figure.epsilon for figure in parts.values()} == {artifact_cost(made, artifact).epsilon}
+    parts = composed(made, artifact).parts
+    assert {figure.epsilon for figure in parts.values()} == {artifact.epsilon}
 
 
 def test_terms_follow_from_the_config() -> None:

@@ -150,11 +150,11 @@ def refuse_unconfirmed_repeats(dag: Dag, plan: Plan, states: Mapping[str, State]
             continue  # another number for the data says so
         finished = {done[question] for question in note["questions"] if question in done}
         new = [
-            plan.items[job]
-            for job in artifact.jobs
-            if job.rule != COUNTS
-            and plan.items[job].question not in anew
-            and state.answer(plan.items[job].question) is None
+            item
+            for item in (plan.items[named.job] for named in artifact.jobs)
+            if item.job.rule != COUNTS
+            and item.question not in anew
+            and state.answer(item.question) is None
         ]
         paid = [item for item in new if (item.job.rule, item.job.wildcards) in finished]
         # The final job of another total has another target, so no finished job is its own.

@@ -19,32 +19,11 @@ from dpladder.plan import cost, follows, package
 from dpladder.plan.curves import refuse_other_than_sums
 from dpladder.plan.dag import Dag
 from dpladder.plan.node import Node
-from dpladder.privacy.accounting.composition import Composition, compose
+from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.events import Job, Spend
 from dpladder.privacy.ledger.book import check_terms
 from dpladder.privacy.ledger.state import Item, State, Terms, job_label
-
-
-@dataclass(frozen=True)
-class Artifact:
-    """One published final model.
-
-    Attributes:
-        path: of the file that the guarantee is about.
-        experiment: whose model it is.
-        target: the epsilon that it promises, at `delta`.
-        delta: the lineage's.
-        lineage: whose records are protected.
-        jobs: every job that its price composes, the sweep's first, then the final one and its
-            tests.
-    """
-
-    path: str
-    experiment: str
-    target: float
-    delta: float
-    lineage: str
-    jobs: tuple[Job, ...]
+from dpladder.privacy.statement.documents import NamedJob, PlannedModel
 
 
 @dataclass(frozen=True)
@@ -59,7 +38,7 @@ class Plan:
     """
 
     items: dict[Job, Item]
-    artifacts: tuple[Artifact, ...]
+    artifacts: tuple[PlannedModel, ...]
     terms: dict[str, Terms]
     config: str
 
@@ -114,9 +93,18 @@ def make_plan(dag: Dag, states: Mapping[str, State]) -> Plan:
         for target in config.totals:
             final = cost.final_costs(dag, name, target, cost.flatten_spends(stood_on), priced)
             priced |= final
-            path, jobs_behind = follows.artifact(name, target), (*ladder, *final)
-            delta, lineage = config.privacy.delta, config.dataset.lineage
-            artifacts.append(Artifact(path, name, target, delta, lineage, jobs_behind))
+            behind = {**stood_on, **final}
+            price = compose(cost.flatten_spends(behind), config.privacy.delta)
+            model = PlannedModel(
+                epsilon=price.epsilon,
+                mu=price.mu,
+                path=follows.artifact(name, target),
+                experiment=name,
+                lineage=config.dataset.lineage,
+                target_epsilon=target,
+                jobs=tuple(NamedJob(j.rule, j.experiment, dict(j.wildcards)) for j in behind),
+            )
+            artifacts.append(model)
     items = {
         node.job: Item(node.job, node.question, priced[node.job], package.digest())
         for node in charged
@@ -152,17 +140,6 @@ def _refuse_two_versions(project: Project) -> None:
                 f"of lineage {dataset.lineage}; give one of them dataset.version, a number of its "
                 "own"
             )
-
-
-def artifact_cost(plan: Plan, artifact: Artifact) -> Composition:
-    """What an artifact costs: its own spends and its ancestors'. What was released before it stands
-    in its stated figure.
-
-    Returns:
-        Its price at the lineage's delta. `privacy.epsilon` bounds this figure (contract:
-        all-that-steered).
-    """
-    return compose(plan.spends_of(artifact.jobs), artifact.delta)
 
 
 def terms_of_project(project: Project, states: Mapping[str, State]) -> dict[str, Terms]:

@@ -46,10 +46,8 @@ from dpladder.plan.follows import Keys
 from dpladder.plan.node import FROM_PLAN, Fact, Node, Reads, aside, fact, find_facts, key, marks_of
 from dpladder.plan.pictures import Picture, pictures_of, stale_pictures
 from dpladder.plan.retired import NEVER
-
-Mode = Literal["release", "research"]
-Relation = Literal["add_remove", "replace_one"]
-
+from dpladder.privacy.accounting.events import Relation
+from dpladder.privacy.ledger.state import Mode
 
 # --- facts of a job ---
 

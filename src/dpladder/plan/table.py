@@ -13,7 +13,7 @@ from dpladder.formats import FORMATS
 from dpladder.plan import follows
 from dpladder.plan.dag import Dag
 from dpladder.plan.notes import experiments_by_text, names_text, notes
-from dpladder.plan.plan import Artifact, Plan, artifact_cost
+from dpladder.plan.plan import Plan
 from dpladder.plan.reuse import asked_anew
 from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.events import Spend, to_json
@@ -22,7 +22,6 @@ from dpladder.privacy.ledger.limits import lifetime_cost
 from dpladder.privacy.ledger.state import Item, State
 from dpladder.privacy.statement.build import mu_of_spend
 from dpladder.privacy.statement.documents import (
-    NamedJob,
     PlanDocument,
     PlannedLifetime,
     PlannedLineage,
@@ -69,13 +68,13 @@ def plan_document(plan: Plan, states: Mapping[str, State], dag: Dag) -> PlanDocu
         delta=terms.delta,
         epsilon=figures.epsilon,
         mu=figures.mu,
-        target_epsilon=max(a.target for a in plan.artifacts if a.lineage == main.lineage),
+        target_epsilon=max(a.target_epsilon for a in plan.artifacts if a.lineage == main.lineage),
         lifetime_epsilon=terms.lifetime_epsilon,
         config=plan.config,
         deployment=None if deployment is None else deployment.model_dump(mode="json"),
         choices=dict(project.choices),
         notes=notes(project),
-        artifacts=tuple(_model(plan, artifact) for artifact in plan.artifacts),
+        artifacts=plan.artifacts,
         datasets=lineages,
         spends=tuple(
             _spend(item, spend, plan.terms[lineage].delta)
@@ -130,33 +129,18 @@ def _respend_lines(plan: Plan, states: Mapping[str, State], dag: Dag) -> Iterato
             )
 
 
-def _model(plan: Plan, artifact: Artifact) -> PlannedModel:
-    """A final model's price, with the jobs that it composes."""
-    cost = artifact_cost(plan, artifact)
-    return PlannedModel(
-        epsilon=cost.epsilon,
-        mu=cost.mu,
-        path=artifact.path,
-        experiment=artifact.experiment,
-        lineage=artifact.lineage,
-        target_epsilon=artifact.target,
-        jobs=tuple(NamedJob(j.rule, j.experiment, dict(j.wildcards)) for j in artifact.jobs),
-    )
-
-
 def totals_exceeded(plan: Plan) -> list[str]:
     """The artifacts that would cost more than they promise.
 
     Returns:
         A line for each of them, which says what to change.
     """
-    costs = [(artifact, artifact_cost(plan, artifact).epsilon) for artifact in plan.artifacts]
     return [
-        f"{a.experiment} would cost epsilon = {round_up(epsilon)}, above its total of "
-        f"{round_up_short(a.target)}: raise the total to that, or lower what the config prices "
-        "itself (final.budget, evaluate.epsilon)"
-        for a, epsilon in costs
-        if epsilon > a.target
+        f"{a.experiment} would cost epsilon = {round_up(a.epsilon)}, above its total of "
+        f"{round_up_short(a.target_epsilon)}: raise the total to that, or lower what the config "
+        "prices itself (final.budget, evaluate.epsilon)"
+        for a in plan.artifacts
+        if a.epsilon > a.target_epsilon
     ]
 
 

@@ -31,7 +31,7 @@ from dpladder.privacy.statement.documents import (
     Origin,
     Outside,
     PlanDocument,
-    Promise,
+    PlannedModel,
     Stated,
     StatedModel,
     StatedSpend,
@@ -40,6 +40,7 @@ from dpladder.privacy.statement.documents import (
 from dpladder.privacy.statement.records import Document, job_of, spends_of
 
 Lines = Sequence[StatedSpend]
+Promise = PlannedModel | StatedModel  # a statement repeats what its plan promised
 MODIFIED = " with uncommitted changes"  # beside a commit
 Value = TypeVar("Value")
 AFTER_SEARCH = ("train_final", "evaluate", "evaluate_also")  # all else is a search for these
@@ -166,7 +167,7 @@ def _canonical(statement: Mapping[str, Any]) -> bytes:
 
 
 def _stated(
-    artifacts: Sequence[Promise],
+    artifacts: Sequence[PlannedModel],
     names: Mapping[str, Job],
     anchor: Anchor,
     state: State,
@@ -196,7 +197,7 @@ def _stated(
             for spend in charge.spends
         )
     outside = [charge for charge in charged if charge.question not in names]
-    promises = [artifact for artifact in artifacts if artifact.lineage == lineage]
+    promises = {model.path: model for model in artifacts if model.lineage == lineage}
     everything = [*lines, *beside]
     return Stated(
         **vars(figures_of(lines, terms.delta)),
@@ -321,12 +322,12 @@ def earlier_releases(lines: Sequence[StatedSpend]) -> list[StatedSpend]:
 
 
 def models_of(
-    promises: Iterable[Promise], lines: Lines, beside: Lines, delta: float, limited: bool
+    promises: Mapping[str, Promise], lines: Lines, beside: Lines, delta: float, limited: bool
 ) -> dict[str, StatedModel]:
     """The final models of one lineage by their paths.
 
     Args:
-        promises: the models that the plan promised.
+        promises: the models that were promised, by the paths of their weights.
         lines: what was spent on what this DAG asks.
         beside: what else was spent on the lineage.
         delta: the lineage's.
@@ -335,11 +336,14 @@ def models_of(
     Raises:
         Refused: a model costs more than its total.
     """
-    return {promise.path: _model_of(promise, lines, beside, delta, limited) for promise in promises}
+    return {
+        path: _model_of(path, promise, lines, beside, delta, limited)
+        for path, promise in promises.items()
+    }
 
 
 def _model_of(
-    promise: Promise, lines: Lines, beside: Lines, delta: float, limited: bool
+    path: str, promise: Promise, lines: Lines, beside: Lines, delta: float, limited: bool
 ) -> StatedModel:
     """One final model: its price, and beside it what was released earlier from the same people, as
     the contract wants both (all-that-steered).
@@ -352,7 +356,7 @@ def _model_of(
     cost = compose(spends, delta)
     if limited and cost.epsilon > promise.target_epsilon:
         raise Refused(
-            f"{promise.path} composes to epsilon = {round_up(cost.epsilon, 6)}, above its total of "
+            f"{path} composes to epsilon = {round_up(cost.epsilon, 6)}, above its total of "
             f"{round_up_short(promise.target_epsilon)}. The statement is not written; `dpladder "
             "ledger show` lists what was spent."
         )
@@ -403,9 +407,7 @@ def mu_of_spend(spend: Spend) -> float | None:
     return entry.mu if entry.is_gaussian else None
 
 
-def lines_of_model(
-    promise: Promise | StatedModel, lines: Iterable[StatedSpend]
-) -> list[StatedSpend]:
+def lines_of_model(promise: Promise, lines: Iterable[StatedSpend]) -> list[StatedSpend]:
     """The lines of a statement that are a final model's price: its own and its ancestors'."""
     jobs = {promise_job.job for promise_job in promise.jobs}
     return [line for line in lines if line.job in jobs and not line.superseded]

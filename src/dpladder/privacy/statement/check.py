@@ -39,7 +39,6 @@ from dpladder.privacy.statement.build import (
 from dpladder.privacy.statement.documents import (
     FINALS,
     Cost,
-    Promise,
     SealedStatement,
     Stated,
     Statement,
@@ -421,7 +420,7 @@ def _check_dataset(
         if not _is_same(line.mu, mu_of_spend(spend))
         or not _is_same(line.epsilon, compose([spend], delta).epsilon)
     ]
-    return problems + _check_models(where, lineage, dataset, limited)
+    return problems + _check_models(where, dataset, limited)
 
 
 def _check_totals(lineage: str, dataset: Stated) -> Iterator[str]:
@@ -436,15 +435,11 @@ def _check_totals(lineage: str, dataset: Stated) -> Iterator[str]:
         yield f"{where}: what was ever spent on it does not follow from its spends"
 
 
-def _check_models(where: str, lineage: str, dataset: Stated, limited: bool) -> list[str]:
+def _check_models(where: str, dataset: Stated, limited: bool) -> list[str]:
     """Compose each model's price again from the lines of its own jobs and its ancestors'."""
-    promises = [
-        Promise(path, model.experiment, lineage, model.target_epsilon, model.jobs)
-        for path, model in dataset.artifacts.items()
-    ]
     try:
         beside = dataset.outside_this_dag.spends
-        fresh = models_of(promises, dataset.spends, beside, dataset.delta, limited)
+        fresh = models_of(dataset.artifacts, dataset.spends, beside, dataset.delta, limited)
     except Refused as refused:
         return [f"{where}: {refused}"]
     return [

@@ -6,11 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from dpladder.privacy.accounting.events import Job
-from dpladder.privacy.ledger.state import Anchor
-
-Mode = Literal["release", "research"]
-Relation = Literal["add_remove", "replace_one"]
+from dpladder.privacy.accounting.events import Job, Relation
+from dpladder.privacy.ledger.state import Anchor, Mode
 
 
 @dataclass(frozen=True)
@@ -41,25 +38,6 @@ class NamedJob:
         return Job(self.experiment, self.rule, tuple(sorted(self.wildcards.items())))
 
 
-@dataclass(frozen=True)
-class Promise:
-    """What an experiment puts out at a total that was promised beforehand.
-
-    Attributes:
-        path: of the final model's weights.
-        experiment: whose it is.
-        lineage: whose data its price is paid from.
-        target_epsilon: the total that it may cost, its search included.
-        jobs: all that its price composes: its own and its ancestors'.
-    """
-
-    path: str
-    experiment: str
-    lineage: str
-    target_epsilon: float
-    jobs: tuple[NamedJob, ...]
-
-
 TEST_SCORE = "test score"  # a charge's label; of several tables, with what each holds behind it
 FINALS = ("train_final", "private_search")  # the one or the other puts out final models
 
@@ -68,10 +46,22 @@ FINALS = ("train_final", "private_search")  # the one or the other puts out fina
 
 
 @dataclass(frozen=True)
-class PlannedModel(Promise, Cost):
-    """A promise with the price that is planned for it."""
+class PlannedModel(Cost):
+    """A final model, and its price.
 
-    pass
+    Attributes:
+        path: of its weights, the file that the guarantee is about.
+        experiment: whose it is.
+        lineage: whose data its price is paid from.
+        target_epsilon: the total that was promised for it beforehand, its search included.
+        jobs: all that its price composes: the sweep's first, then its own and its tests.
+    """
+
+    path: str
+    experiment: str
+    lineage: str
+    target_epsilon: float
+    jobs: tuple[NamedJob, ...]
 
 
 @dataclass(frozen=True)
