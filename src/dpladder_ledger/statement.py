@@ -45,20 +45,18 @@ def write_statement(ledger: Ledger, results: Path) -> str:
     state = book.load(ledger)
     _check_folder(ledger, results)
     try:
-        paths = _records(state, results / RECORDS)
+        charges = _records(state, results / RECORDS)
         (results / RECORDS).mkdir(parents=True, exist_ok=True)
         records = {
-            path: record_of(
-                paths_of_kind.job.rule, {}, paths_of_kind.spends, paths_of_kind.question
-            )
-            for path, paths_of_kind in paths.items()
+            path: record_of(charge.job.rule, {}, charge.spends, charge.question)
+            for path, charge in charges.items()
         }
-        for path, paths_of_kind in paths.items():
-            _write(path, records[path] | {"released": paths_of_kind.output})
+        for path, charge in charges.items():
+            _write(path, records[path] | {"released": charge.output})
         statement = build_own(
             state,
             [*records.values()],
-            {f"results/{path.relative_to(results)}": file_digest(path) for path in paths},
+            {f"results/{path.relative_to(results)}": file_digest(path) for path in charges},
             book.head(ledger),
             Origin(
                 datetime.now(UTC).date().isoformat(),

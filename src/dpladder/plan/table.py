@@ -19,8 +19,8 @@ from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.events import Spend, to_json
 from dpladder.privacy.accounting.rounding import round_up, round_up_short
 from dpladder.privacy.ledger.limits import lifetime_cost
-from dpladder.privacy.ledger.state import Item, State
-from dpladder.privacy.statement.build import mu_of_spend
+from dpladder.privacy.ledger.state import State
+from dpladder.privacy.statement.build import priced_spend
 from dpladder.privacy.statement.documents import (
     PlanDocument,
     PlannedLifetime,
@@ -45,8 +45,7 @@ def plan_document(plan: Plan, states: Mapping[str, State], dag: Dag) -> PlanDocu
     project = dag.project
     deployment = project.main.deployment
     lineages = {
-        lineage: replace(_lineage(plan, lineage), units=_units(project, lineage))
-        for lineage in plan.terms
+        lineage: _lineage(plan, lineage, _units(project, lineage)) for lineage in plan.terms
     }
     lifetimes = {
         lineage: _lifetime(plan, lineage, states.get(lineage, State())) for lineage in plan.terms
@@ -77,8 +76,14 @@ def plan_document(plan: Plan, states: Mapping[str, State], dag: Dag) -> PlanDocu
         artifacts=plan.artifacts,
         datasets=lineages,
         spends=tuple(
-            _spend(item, spend, plan.terms[lineage].delta)
-            for lineage in plan.terms
+            PlannedSpend(
+                **vars(priced_spend(spend, item.job, item.question, terms.delta)),
+                dataset=spend.lineage,
+                relation=spend.relation,
+                event=to_json(spend.event),
+                in_parallel=_composes_in_parallel(spend),
+            )
+            for lineage, terms in plan.terms.items()
             for item in plan.items_of(lineage)
             for spend in item.spends
         ),
@@ -247,12 +252,13 @@ def _artifact_text(model: PlannedModel) -> str:
     return f"final model at epsilon = {round_up(model.epsilon)} of {total}, search included"
 
 
-def _lineage(plan: Plan, lineage: str) -> PlannedLineage:
+def _lineage(plan: Plan, lineage: str, units: dict[str, int]) -> PlannedLineage:
     """What all jobs of this plan cost a lineage together, though no single model stands on all of
     them."""
     terms = plan.terms[lineage]
     dag = compose([s for item in plan.items_of(lineage) for s in item.spends], terms.delta)
-    return PlannedLineage(dag.epsilon, dag.mu, terms.relation, terms.delta, terms.lifetime_epsilon)
+    limit = terms.lifetime_epsilon
+    return PlannedLineage(dag.epsilon, dag.mu, terms.relation, terms.delta, limit, units)
 
 
 def _units(project: Project, lineage: str) -> dict[str, int]:
@@ -292,22 +298,3 @@ def _spends_after_plan(plan: Plan, lineage: str, state: State) -> tuple[Spend, .
     # Unused reservations are left out: those of this plan are among the new ones.
     paid = tuple(s for h in state.items.values() if h.used for s in h.spends)
     return (*paid, *new)
-
-
-def _spend(item: Item, spend: Spend, delta: float) -> PlannedSpend:
-    """One row of the plan: a job, what it buys, and what that would cost by itself."""
-    return PlannedSpend(
-        rule=item.job.rule,
-        experiment=item.job.experiment,
-        wildcards=dict(item.job.wildcards),
-        question=item.question,
-        label=spend.label,
-        dataset=spend.lineage,
-        partition=",".join(spend.partition.parts) or "all",
-        relation=spend.relation,
-        event=to_json(spend.event),
-        count=spend.count,
-        mu=mu_of_spend(spend),
-        epsilon=compose([spend], delta).epsilon,
-        in_parallel=_composes_in_parallel(spend),
-    )

@@ -107,16 +107,14 @@ class Item:
     code: str = ""
 
 
-@dataclass(frozen=True)
-class LedgerCharge:
-    """An item in the ledger.
+@dataclass(frozen=True, kw_only=True)
+class LedgerCharge(Item):
+    """An item in the ledger. Its job is the label of who asked first. Its spends are what it is
+    charged: the declared ones; from COMMITTED on the concrete ones, which cost no more.
 
     Attributes:
         token: what COMMIT needs; given back, it is good for nothing.
-        job: a label, of who asked first.
         declared: what was set aside.
-        spends: what it is charged: the declared ones; from COMMITTED on the concrete ones, which
-            cost no more.
         query: what it was committed for.
         draws: the noise that was declared; none of own code, which draws outside the meter.
         nonce: that makes its noise its own. Secret.
@@ -129,10 +127,7 @@ class LedgerCharge:
     """
 
     token: str
-    job: Job
-    question: str
     declared: tuple[Spend, ...]
-    spends: tuple[Spend, ...]
     status: Status = "RESERVED"
     query: str | None = None
     draws: Draws = ()
@@ -140,7 +135,6 @@ class LedgerCharge:
     output: str | None = None
     reserved: int = 0
     released: int | None = None
-    code: str = ""
     continued: int | None = None
     by: str = ""
 
@@ -303,13 +297,13 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
             for item in body["items"]:
                 declared = from_json(item["spends"])
                 charge = LedgerCharge(
-                    item["token"],
                     from_json(item["job"]),
                     item["question"],
                     declared,
-                    declared,
+                    item["code"],
+                    token=item["token"],
+                    declared=declared,
                     reserved=state.entries,
-                    code=item["code"],
                     by=by,
                 )
                 for spend in declared if "units" in body else ():

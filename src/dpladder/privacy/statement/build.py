@@ -32,6 +32,7 @@ from dpladder.privacy.statement.documents import (
     Outside,
     PlanDocument,
     PlannedModel,
+    PricedSpend,
     Stated,
     StatedModel,
     StatedSpend,
@@ -268,24 +269,38 @@ def limit_mu(terms: Terms) -> float | None:
 def _line(
     spend: Spend, job: Job, charge: LedgerCharge, superseded: bool, delta: float, made_text: str
 ) -> StatedSpend:
-    """One spend of a charge as the statement lists it, with its own figures at the lineage's delta.
-    Its query digest is left out, as in records."""
+    """One spend of a charge as the statement lists it. Its query digest is left out, as in
+    records."""
     return StatedSpend(
-        rule=job.rule,
-        experiment=job.experiment,
-        wildcards=dict(job.wildcards),
-        label=spend.label,
-        partition=",".join(spend.partition.parts) or "all",
-        mu=mu_of_spend(spend),
-        epsilon=compose([spend], delta).epsilon,
-        count=spend.count,
+        **vars(priced_spend(spend, job, charge.question, delta)),
         superseded=superseded,
         reserved=charge.reserved,
         released=charge.released,
         spend=to_json(replace(spend, query=None)),
-        question=charge.question,
         continued=charge.continued,
         made=made_text,
+    )
+
+
+def priced_spend(spend: Spend, job: Job, question: str, delta: float) -> PricedSpend:
+    """What plan and statement say of a spend, with its own figures.
+
+    Args:
+        spend: of a job.
+        job: as the reader's config names it.
+        question: what the ledger knows the job by.
+        delta: the lineage's.
+    """
+    return PricedSpend(
+        rule=job.rule,
+        experiment=job.experiment,
+        wildcards=dict(job.wildcards),
+        question=question,
+        label=spend.label,
+        partition=",".join(spend.partition.parts) or "all",
+        count=spend.count,
+        mu=mu_of_spend(spend),
+        epsilon=compose([spend], delta).epsilon,
     )
 
 
