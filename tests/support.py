@@ -188,7 +188,7 @@ class Workspace:
         return [
             held
             for state in states.values()
-            for held in state.items.values()
+            for held in state.charges.values()
             if held.status != "REFUNDED"
         ]
 

@@ -87,7 +87,7 @@ class Charge:
                     self._ledger, self._held.token, query, self._held.declared
                 )
             except Refused:
-                now = self._ledger.state.items[self._held.token].status
+                now = self._ledger.state.charges[self._held.token].status
                 if now == "RESERVED":
                     raise
                 self._refuse(
@@ -131,7 +131,7 @@ class Charge:
         self._refuse_fork()
         with self._lock:
             book.refund(self._ledger, [self._held.token])
-            self._held = self._ledger.state.items[self._held.token]
+            self._held = self._ledger.state.charges[self._held.token]
 
     def noise(self, value: Any, sensitivity: float) -> Any:
         """`value` with Gaussian noise from home's key, on a public grid: one of the reserved

@@ -77,7 +77,7 @@ def _records(state: State, folder: Path) -> dict[Path, LedgerCharge]:
     """What each name released last, by the place of its record."""
     done = [
         charge
-        for charge in state.items.values()
+        for charge in state.charges.values()
         if charge.status == "DONE" and charge.job.experiment == OWN_CODE
     ]
     return {folder / f"{charge.job.rule}.privacy.json": charge for charge in done}

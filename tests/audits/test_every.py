@@ -81,7 +81,9 @@ def test_what_is_attacked_is_what_the_ledger_is_charged(made: SceneFolder) -> No
     with job_environment(rule.scene.folder, rule.scene.home):
         run_rule(rule.scene.task("estimate_mean", {}, attacked.neighbours[0][0]))
     [held] = [
-        h for h in book.load(Ledger(rule.scene.home, LINEAGE)).items.values() if h.status == "DONE"
+        h
+        for h in book.load(Ledger(rule.scene.home, LINEAGE)).charges.values()
+        if h.status == "DONE"
     ]
     assert Composed(tuple(Counted(s.event, s.count) for s in held.spends)) == attacked.event
     assert [draw["scale"] for draw in held.draws] == [draw.scale for draw in attacked.draws]

@@ -181,7 +181,7 @@ def compete(folder: Path, committers: int) -> None:
         worker.start()
     for worker in workers:
         worker.join()
-    done = sum(charge.status == "DONE" for charge in load(ledger).items.values())
+    done = sum(charge.status == "DONE" for charge in load(ledger).charges.values())
     assert done == committers, f"{committers - done} lost"
     seconds = time.perf_counter() - start
     print(f"{committers} processes commit and finish at once, none lost: {seconds:.1f} s")

@@ -123,7 +123,7 @@ def assert_whole(folder: Path, seen: set[bytes]) -> None:
     state = load(ledger)
     assert verify(ledger) == []
     assert len(state.charged_spends()) == 1
-    assert [held.status for held in state.items.values()] == ["DONE"]
+    assert [held.status for held in state.charges.values()] == ["DONE"]
     seen.add(published(folder) or b"")
     assert len(seen) == 1
     assert len(seen.pop()) == 40
@@ -234,7 +234,7 @@ def test_sixteen_processes_never_reserve_more_than_the_limit_and_lose_nothing(
     granted = {answer.token for answer in answers if isinstance(answer, LedgerCharge)}
     state = load(ledger)
     assert len(granted) == 9
-    assert granted == set(state.items)
+    assert granted == set(state.charges)
     assert all("lifetime" in answer for answer in answers if isinstance(answer, str))
     assert cost_so_far(ledger, state).epsilon <= 1.0
     assert verify(ledger) == []
@@ -252,7 +252,7 @@ def test_commit_and_refund_racing_for_one_token_exactly_one_wins(ledger: Ledger)
             return commit(ledger, held.token, f"query {held.token}", held.spends).status
 
         answers = together(work, 4)
-        status = load(ledger).items[held.token].status
+        status = load(ledger).charges[held.token].status
         assert status in ("COMMITTED", "REFUNDED")
         for number, answer in enumerate(answers):
             wins = status == ("REFUNDED" if number % 2 else "COMMITTED")
@@ -270,7 +270,7 @@ def test_many_committers_none_lost(ledger: Ledger) -> None:
         return finish(ledger, held[number].token, f"output {number}").output
 
     assert together(work, 40) == [f"output {number}" for number in range(40)]
-    assert {h.status for h in load(ledger).items.values()} == {"DONE"}
+    assert {h.status for h in load(ledger).charges.values()} == {"DONE"}
     assert verify(ledger) == []
 
 

@@ -41,7 +41,7 @@ def script(folder: Path) -> None:
 def charged(folder: Path) -> dict[str, int]:
     """How often each spend was committed, as the disk says."""
     state = book.load(book.Ledger(open_home(folder / "home"), "toy"))
-    held = [one for one in state.items.values() if one.status in ("COMMITTED", "DONE")]
+    held = [one for one in state.charges.values() if one.status in ("COMMITTED", "DONE")]
     return {name: sum(one.job.rule == name for one in held) for name in ("first", "second")}
 
 
@@ -58,9 +58,9 @@ def assert_paid(folder: Path) -> None:
     ledger = opened(folder)
     assert ledger.verify() == []
     state = book.load(book.Ledger(open_home(folder / "home"), "toy"))
-    done = [held.job.rule for held in state.items.values() if held.status == "DONE"]
+    done = [held.job.rule for held in state.charges.values() if held.status == "DONE"]
     assert sorted(done) == ["first", "second"]
-    assert not [held for held in state.items.values() if held.status == "RESERVED"]
+    assert not [held for held in state.charges.values() if held.status == "RESERVED"]
 
 
 @pytest.mark.long

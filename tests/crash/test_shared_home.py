@@ -78,7 +78,7 @@ def test_processes_on_both_are_charged_once_each(homes: list[Home]) -> None:
     assert [worker.exitcode for worker in workers] == [0] * PROCESSES
     for home in homes:
         found = load(Ledger(home, "shared"))
-        assert Counter(each.status for each in found.items.values()) == {"DONE": PROCESSES}
+        assert Counter(each.status for each in found.charges.values()) == {"DONE": PROCESSES}
         assert verify(Ledger(home, "shared")) == []
 
 
@@ -88,4 +88,4 @@ def test_what_the_limit_allows_once_is_not_reserved_by_both(homes: list[Home], f
     reserve(ledgers[first], [item(0, 4.0)])
     with pytest.raises(Refused, match="lifetime limit"):
         reserve(ledgers[1 - first], [item(1, 4.0)])
-    assert [len(load(Ledger(home, "shared")).items) for home in homes] == [1, 1]
+    assert [len(load(Ledger(home, "shared")).charges) for home in homes] == [1, 1]

@@ -199,7 +199,7 @@ def test_both_at_once_are_charged_once_each_and_by_name(team: Team) -> None:
 
 def told_users() -> None:
     state = load(Ledger(open_home(), "shared"))
-    print(*sorted(held.by for held in state.items.values()))
+    print(*sorted(held.by for held in state.charges.values()))
 
 
 def test_a_kill_of_one_at_any_moment_leaves_the_other_able_to_go_on(team: Team) -> None:

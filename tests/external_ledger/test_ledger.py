@@ -50,7 +50,7 @@ def _ledger(place):
 def statuses(lineage: str = "patients") -> list[str]:
     """As another process reads them from the disk."""
     state = book.load(book.Ledger(open_home(), lineage))
-    return [held.status for held in state.items.values()]
+    return [held.status for held in state.charges.values()]
 
 
 def test_a_ledger_whose_terms_somebody_corrected_spends_nothing(ledger):

@@ -69,7 +69,7 @@ def measured(scene: Scene) -> Found:
 def charge_of(scene: Scene) -> LedgerCharge:
     """What the counts were charged, which is their price and no more."""
     state = book.load(Ledger(scene.home, LINEAGE))
-    [charge] = [charge for charge in state.items.values() if charge.job.rule == "evaluate"]
+    [charge] = [charge for charge in state.charges.values() if charge.job.rule == "evaluate"]
     assert EPSILON * (1 - 1e-6) <= compose(charge.spends, 1e-5).epsilon <= EPSILON
     return charge
 
@@ -191,7 +191,7 @@ def test_research_tells_the_counts_of_its_own_test_part_exactly(made: SceneFolde
         public = {"mode": mode, "dataset": {"declared_public": True}}
         scene = made.scene({"dataset": {"classes": ["ill", "well"]}}, public)
         found, state = measured(scene), book.load(Ledger(scene.home, LINEAGE))
-        charged = {item.job.rule for item in state.items.values()}
+        charged = {item.job.rule for item in state.charges.values()}
         assert charged == {"train_final"} | (set() if exact else {"evaluate"})
         assert found.noised is not exact
         assert (found.sd == 0.0) is exact

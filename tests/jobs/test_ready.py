@@ -63,7 +63,7 @@ def check_refused(scene: Scene, rule: str, wildcards: dict[str, str], why: str) 
     with job_environment(scene.folder, scene.home), pytest.raises(Refused, match=why):
         run_rule(task)
     state = book.load(Ledger(scene.home, LINEAGE))
-    assert {charge.status for charge in state.items.values()} == {"RESERVED"}
+    assert {charge.status for charge in state.charges.values()} == {"RESERVED"}
 
 
 @pytest.mark.parametrize("asking", ASKING)

@@ -43,7 +43,7 @@ def test_a_job_that_spends_runs_only_the_code_that_was_planned(
             with pytest.raises(Refused, match="code changed after the workflow was started"):
                 release_once(release_of(task))
         state = book.load(Ledger(scene.home, LINEAGE))
-        assert {held.status for held in state.items.values()} == {"RESERVED"}
+        assert {held.status for held in state.charges.values()} == {"RESERVED"}
         release_once(release_of(task))
         assert anchors.read(Path(follows.RESULTS)) == [book.head(Ledger(scene.home, LINEAGE))]
 
@@ -51,11 +51,11 @@ def test_a_job_that_spends_runs_only_the_code_that_was_planned(
 def test_a_reservation_for_other_code_is_made_anew(made: SceneFolder) -> None:
     scene = made.scene()
     ledger = Ledger(scene.home, LINEAGE)
-    before = next(iter(book.load(ledger).items.values()))
+    before = next(iter(book.load(ledger).charges.values()))
     item = Item(before.job, before.question, before.declared, "of files that were edited")
     (after,) = book.reserve(ledger, [item])
     assert (after.token == before.token, after.code) == (False, item.code)
-    assert ledger.state.items[before.token].status == "REFUNDED"
+    assert ledger.state.charges[before.token].status == "REFUNDED"
 
 
 def test_a_reservation_that_another_run_gave_back_is_told_as_that(made: SceneFolder) -> None:
@@ -64,7 +64,7 @@ def test_a_reservation_that_another_run_gave_back_is_told_as_that(made: SceneFol
     task = scene.task("train_final", {"target": f"{scene.project.main.privacy.epsilon:g}"}, UNITS)
     with job_environment(scene.folder, scene.home):
         ledger = Ledger(scene.home, LINEAGE)
-        book.refund(ledger, [*book.load(ledger).items])
+        book.refund(ledger, [*book.load(ledger).charges])
         with pytest.raises(Refused, match="gave its reservation back") as refused:
             release_once(release_of(task))
     assert "experiments names of their own" in str(refused.value)

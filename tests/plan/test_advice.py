@@ -297,7 +297,7 @@ def test_a_reservation_that_was_taken_back_is_made_again_by_the_next_run(
     reserve(parsed(), due, "local")
     ledger = Ledger(open_home(), "tiny")
     book.load(ledger)
-    held = [one for one in ledger.state.items.values() if one.status == "RESERVED"]
+    held = [one for one in ledger.state.charges.values() if one.status == "RESERVED"]
     configure(base)
     reserve(parsed(), [], "local")  # plans them no longer
     for one in held:

@@ -156,7 +156,7 @@ def test_a_run_that_goes_on_after_looking_says_so(tmp_path):
     book.finish(ledger, first.token, "0" * 64)
     (again,) = book.reserve(ledger, [item("second")])
     assert (again.token, again.reserved) == (second.token, second.reserved)
-    assert (again.continued or 0) > (ledger.state.items[first.token].released or 0)
+    assert (again.continued or 0) > (ledger.state.charges[first.token].released or 0)
     assert book.reserve(ledger, [item("second")]) == (again,)
     assert book.load(Ledger(ledger.home, "toy")) == ledger.state
 

@@ -78,11 +78,11 @@ def _lineage_as_json(state: State) -> dict[str, Any] | None:
                 "epsilon": compose(h.spends, terms.delta).epsilon,
                 "user": h.by,
             }
-            for h in state.items.values()
+            for h in state.charges.values()
         ],
         "users": {
             name: lifetime_cost(terms, ledgers.spends_of(state, name)).epsilon
-            for name in sorted({h.by for h in state.items.values()})
+            for name in sorted({h.by for h in state.charges.values()})
         },
     }
 

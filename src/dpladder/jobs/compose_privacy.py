@@ -64,7 +64,7 @@ def _lineages_released_here(home: Home) -> Iterator[str]:
     longer and whose results may still lie here."""
     for anchor in anchors.read(RESULTS):
         state = ledgers.load(Ledger(home, anchor.lineage))
-        if any(charge.used for charge in state.items.values()):
+        if any(charge.used for charge in state.charges.values()):
             yield anchor.lineage
 
 

@@ -138,7 +138,7 @@ def refuse_unconfirmed_repeats(dag: Dag, plan: Plan, states: Mapping[str, State]
     done = {
         charge.question: (charge.job.rule, charge.job.wildcards)
         for state in states.values()
-        for charge in state.items.values()
+        for charge in state.charges.values()
         if charge.status == "DONE"
     }
     again: dict[str, dict[str, Item]] = defaultdict(dict)  # by lineage and question

@@ -184,7 +184,7 @@ def paid_choices(project: Project, states: Mapping[str, State]) -> Remembered:
         By experiment the choices that apply; an experiment that paid for none is left out.
     """
     paid_by_name: dict[str, Mapping[str, Any]] = {}
-    if not any(state.plans or state.items for state in states.values()):
+    if not any(state.plans or state.charges for state in states.values()):
         return paid_by_name
     today = resolve_defaults(project)
     before = _as_before(project)

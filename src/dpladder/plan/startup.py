@@ -302,7 +302,7 @@ def refuse_new_charges(plan: Plan, states: Mapping[str, State], dag: Dag) -> Non
         admitted, replaced = ledgers.admit(terms, state, new, units=units)
         ledgers.check_user(Ledger(home, lineage), terms, state, admitted, replaced)
         if admitted:
-            unused = [h.token for h in state.items.values() if h.status == "RESERVED"]
+            unused = [h.token for h in state.charges.values() if h.status == "RESERVED"]
             ledgers.check_units(Ledger(home, lineage), state, admitted, units, unused)
 
 
@@ -387,7 +387,7 @@ def _abandoned_reservations(state: State, parsed: Parsed, anew: Collection[str])
     }
     return [
         charge.token
-        for charge in state.items.values()
+        for charge in state.charges.values()
         if charge.status == "RESERVED"
         and charge.question not in waiting
         and (charge.question in wanted or charge.job.experiment in parsed.project.experiments)

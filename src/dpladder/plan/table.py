@@ -296,5 +296,5 @@ def _spends_after_plan(plan: Plan, lineage: str, state: State) -> tuple[Spend, .
         for spend in item.spends
     )
     # Unused reservations are left out: those of this plan are among the new ones.
-    paid = tuple(s for h in state.items.values() if h.used for s in h.spends)
+    paid = tuple(s for h in state.charges.values() if h.used for s in h.spends)
     return (*paid, *new)

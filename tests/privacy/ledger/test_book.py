@@ -167,7 +167,7 @@ def test_own_code_counts_as_released_from_commit_on(ledger: Ledger) -> None:
 def test_a_price_that_changed_takes_back_the_unused_reservation(ledger: Ledger) -> None:
     first = reserve_one(ledger)
     second = reserve_one(ledger, mu=2 * MU)
-    assert load(ledger).items[first.token].status == "REFUNDED"
+    assert load(ledger).charges[first.token].status == "REFUNDED"
     assert cost_so_far(ledger, load(ledger)).mu == pytest.approx(2 * MU)
     with pytest.raises(Refused, match="REFUNDED"):
         commit(ledger, first.token, "query", first.spends)
@@ -583,7 +583,7 @@ def test_the_concrete_spend_may_not_exceed_the_reserved(
     held = reserve_one(ledger)
     with pytest.raises(Refused, match="more than it reserved"):
         commit(ledger, held.token, "query", concrete)
-    assert load(ledger).items[held.token].status == "RESERVED"
+    assert load(ledger).charges[held.token].status == "RESERVED"
 
 
 @pytest.mark.parametrize("steps", [1, 3, 7, 100, 12345])
@@ -627,7 +627,7 @@ def test_only_an_unused_reservation_is_refunded_and_then_it_is_gone(ledger: Ledg
     refund(ledger, [unused.token])
     with pytest.raises(Refused, match="REFUNDED"):
         commit(ledger, unused.token, "query", unused.spends)
-    assert load(ledger).charged_spends() == load(ledger).items[used.token].spends
+    assert load(ledger).charged_spends() == load(ledger).charges[used.token].spends
     assert verify(ledger) == []
 
 
@@ -777,7 +777,9 @@ def test_releases_that_a_ledger_cut_short_does_not_know_stop_everything(
     for entry in entries(ledger)[-cut:]:
         entry.unlink()
     if cut == 1:  # COMMITTED knows its query, and its kept bytes are the answer
-        assert load(fresh(ledger)).charged_spends() == load(fresh(ledger)).items.popitem()[1].spends
+        assert (
+            load(fresh(ledger)).charged_spends() == load(fresh(ledger)).charges.popitem()[1].spends
+        )
         return
     assert verify(ledger) == ["releases are kept that it does not know: rolled back or truncated"]
     for use in (lambda: load(fresh(ledger)), lambda: open_ledger(ledger.home, TERMS)):
@@ -799,7 +801,7 @@ def test_a_release_kept_while_the_ledger_is_read_is_no_stranger(
         (ledger.home.releases / "toy" / "query").mkdir(parents=True)
 
     monkeypatch.setattr(journal, "advance", overtaken)
-    assert load(fresh(ledger)).items == {}
+    assert load(fresh(ledger)).charges == {}
 
 
 def test_a_key_removed_between_attempts_stops_everything(ledger: Ledger) -> None:

@@ -50,7 +50,7 @@ def test_the_group_reads_all_and_others_nothing_whatever_the_umask(home: Home, u
 def test_a_spend_says_who_asked_for_it(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     ledger = open_ledger(home, TERMS)
     reserve(ledger, [item("one", 100.0)])
-    [held] = load(ledger).items.values()
+    [held] = load(ledger).charges.values()
     assert held.by == user()
     last = json.loads(sorted(ledger.folder.iterdir())[-1].read_text())
     assert last["by"] == {"user": user(), "host": os.uname().nodename}
@@ -67,7 +67,7 @@ def test_a_limit_of_a_user_holds_within_the_lineages_own(home: Home) -> None:
     ledger = open_ledger(home, TERMS)
     with pytest.raises(Refused, match=r"may spend epsilon = 0.3 of lineage shared.*Nothing was"):
         reserve(ledger, [item("one", 10.0)])
-    assert not load(ledger).items
+    assert not load(ledger).charges
     reserve(ledger, [item("one", 100.0)])
     home.limits.write_text("users: {somebody: 0.1}\nothers: null\n")
     reserve(ledger, [item("two", 10.0)])

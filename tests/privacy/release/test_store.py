@@ -90,7 +90,7 @@ def test_a_release_is_charged_kept_and_published(
 ) -> None:
     charge = ask()
     assert [spend.query for spend in charge.spends] == [QUERY]
-    assert [*load(ledger).items.values()] == [charge]
+    assert [*load(ledger).charges.values()] == [charge]
     draws = json.loads(json.dumps([to_json(draw) for draw in DRAWS]))
     assert (charge.status, charge.draws) == ("DONE", draws)
     kept = ledger.home.releases / "toy" / QUERY / str(charge.output)
@@ -197,7 +197,7 @@ def test_a_reservation_that_proves_needless_is_given_back(ledger: Ledger, ask: A
     ask()
     (again,) = reserve(ledger, [Item(JOB, "static", SPENDS)], {"static"})
     assert ask(produce=never).token != again.token
-    assert load(ledger).items[again.token].status == "REFUNDED"
+    assert load(ledger).charges[again.token].status == "REFUNDED"
 
 
 def test_new_data_is_a_new_query_and_needs_a_new_reservation(
@@ -337,7 +337,7 @@ def test_an_attempt_is_resumed_by_its_own_query_and_another_one_pays(
 ) -> None:
     reserve(ledger, [Item(JOB, "static", SPENDS)], {"static"})
     ask(query=query)
-    assert [charge.status for charge in load(ledger).items.values()] == statuses
+    assert [charge.status for charge in load(ledger).charges.values()] == statuses
 
 
 def test_each_file_is_on_disk_before_its_answer_has_a_name_and_the_name_before_it_is_done(
@@ -415,7 +415,7 @@ def test_a_seed_is_refused_before_anything_is_spent_on_a_release_lineage(
 ) -> None:
     with pytest.raises(Refused, match="research"):
         ask(seed=0)
-    assert [held.status for held in load(ledger).items.values()] == ["RESERVED"]
+    assert [held.status for held in load(ledger).charges.values()] == ["RESERVED"]
 
 
 def test_in_research_a_seed_repeats_the_noise(tmp_path: Path) -> None:
@@ -574,7 +574,7 @@ def test_an_answer_that_is_gone_before_it_is_noted_is_never_done(
         swept.setattr(store, "_complete_answer", lambda *_: None)
         with pytest.raises(Refused, match=r"is gone from .* the next run computes it again"):
             ask()
-    (held,) = load(ledger).items.values()
+    (held,) = load(ledger).charges.values()
     assert held.status == "COMMITTED"
     assert not any(path.exists() for path in outputs.values())
     ask()

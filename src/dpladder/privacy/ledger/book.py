@@ -1,4 +1,4 @@
-"""The ledger: everything ever spent on a lineage, as a journal of what happened to its items
+"""The ledger: everything ever spent on a lineage, as a journal of what happened to its charges
 (state.py). What is done to them stands here, each step one entry.
 
     open_ledger → reserve → commit → finish        or, from reserve, → refund
@@ -195,7 +195,7 @@ def check_units(
     """
     stands = {
         version
-        for charge in state.items.values()
+        for charge in state.charges.values()
         if charge.status != "REFUNDED" and charge.token not in without
         for version in _versions(charge.spends)
     }
@@ -254,7 +254,7 @@ def check_user(
 
 def spends_of(state: State, name: str, without: Sequence[str] = ()) -> tuple[Spend, ...]:
     """What a user asked for, and what was not refunded."""
-    other_tokens = [charge.token for charge in state.items.values() if charge.by != name]
+    other_tokens = [charge.token for charge in state.charges.values() if charge.by != name]
     return state.charged_spends(*other_tokens, *without)
 
 
@@ -264,7 +264,7 @@ def _tokens_taken_up_again(
     """What this run takes up again after something was released: reservations, and what was
     committed and cut off. Who goes on has seen that, as far as the figure of a single model is
     concerned."""
-    last = max((charge.released or 0 for charge in state.items.values()), default=0)
+    last = max((charge.released or 0 for charge in state.charges.values()), default=0)
     return [
         charge.token
         for item in items
@@ -423,7 +423,7 @@ def _commit(
         body = {"token": token, "query": query, "spends": to_json(concrete), "draws": draws or []}
         return "COMMITTED", body | {"nonce": secrets.token_hex(16), "units": units}
 
-    return _append(ledger, decide).items[token]
+    return _append(ledger, decide).charges[token]
 
 
 _CHANGED = (
@@ -465,7 +465,7 @@ def finish(ledger: Ledger, token: str, output: str) -> LedgerCharge:
             )
         return "DONE", {"token": token, "output": output}
 
-    return _append(ledger, decide).items[token]
+    return _append(ledger, decide).charges[token]
 
 
 def refund(ledger: Ledger, tokens: Iterable[str]) -> None:
@@ -593,9 +593,9 @@ def _to_json(item: Item) -> Body:
 
 
 def _charge_of_token(ledger: Ledger, state: State, token: str) -> LedgerCharge:
-    if token not in state.items:
+    if token not in state.charges:
         raise Refused(f"no such reservation on lineage {ledger.lineage}. Plan the job again.")
-    return state.items[token]
+    return state.charges[token]
 
 
 def _stored_queries(ledger: Ledger) -> set[str]:
@@ -607,7 +607,7 @@ def _stored_queries(ledger: Ledger) -> set[str]:
 
 def _unknown_queries(state: State, stored: set[str]) -> set[str]:
     """The queries whose releases home keeps, and the ledger does not know."""
-    return stored - {str(charge.query) for charge in state.items.values()}
+    return stored - {str(charge.query) for charge in state.charges.values()}
 
 
 def _refuse_strangers(ledger: Ledger, state: State, stored: set[str]) -> None:

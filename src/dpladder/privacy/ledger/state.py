@@ -1,9 +1,9 @@
-"""What a ledger's entries add up to: the terms of a lineage, its items and how each went.
+"""What a ledger's entries add up to: the terms of a lineage, its charges and how each went.
 
-An item is one job's declared spends. It goes RESERVED → COMMITTED (before the job's first private
+A charge is one job's declared spends. It goes RESERVED → COMMITTED (before the job's first private
 read) → DONE, or from RESERVED to REFUNDED. Whatever is not refunded is charged. That is why no
 damaged last entry can lose a charge. A torn RESERVED gave nobody a token to spend with. A torn
-COMMITTED or DONE leaves the item charged. A torn REFUNDED gave nothing back.
+COMMITTED or DONE leaves the charge. A torn REFUNDED gave nothing back.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class State:
     Attributes:
         chain: of entries that were read.
         entries: how many said something, repairs left out.
-        items: every charge, by its token.
+        charges: all of them, by token.
         tokens: by question, oldest first.
         nonces: that were ever used, so that none is used twice.
         plans: what runs planned, each once, by the number of the entry that says it.
@@ -179,7 +179,7 @@ class State:
     chain: Chain = field(default_factory=Chain)
     entries: int = 0
     terms: Terms | None = None
-    items: dict[str, LedgerCharge] = field(default_factory=dict)
+    charges: dict[str, LedgerCharge] = field(default_factory=dict)
     tokens: dict[str, list[str]] = field(default_factory=dict)
     nonces: set[str] = field(default_factory=set)
     plans: dict[int, PlanNote] = field(default_factory=dict)
@@ -190,7 +190,7 @@ class State:
     def binding(self) -> Terms | None:
         """The terms, once private records may have been read under them: from then on they hold for
         life."""
-        return self.terms if any(charge.used for charge in self.items.values()) else None
+        return self.terms if any(charge.used for charge in self.charges.values()) else None
 
     @property
     def choices(self) -> dict[str, list[Mapping[str, Any]]]:
@@ -219,31 +219,31 @@ class State:
         """The state as a run under these terms finds it: where it corrects them, without what was
         reserved under others."""
         stands = self.binding is not None or terms == self.terms
-        return self if stands else replace(self, items={}, tokens={})
+        return self if stands else replace(self, charges={}, tokens={})
 
     def charged_spends(self, *without: str) -> tuple[Spend, ...]:
         """Every spend that was not refunded, but those of the tokens in `without`."""
         counted = (
-            h for h in self.items.values() if h.status != "REFUNDED" and h.token not in without
+            h for h in self.charges.values() if h.status != "REFUNDED" and h.token not in without
         )
         return tuple(spend for charge in counted for spend in charge.spends)
 
     def charges_for(self, question: str) -> list[LedgerCharge]:
         """What was charged for a question, oldest first. Only the last can be unused: a reservation
         is replaced before another one follows (book.admit)."""
-        charges = [self.items[token] for token in self.tokens.get(question, ())]
+        charges = [self.charges[token] for token in self.tokens.get(question, ())]
         return [h for h in charges if h.status != "REFUNDED"]
 
     def answer(self, question: str) -> LedgerCharge | None:
-        """The last of a question's items for which private records may have been read."""
+        """The last of a question's charges for which private records may have been read."""
         return next(
             (charge for charge in reversed(self.charges_for(question)) if charge.used), None
         )
 
     def finished_charge(self, query: str) -> LedgerCharge | None:
-        """The item that released `query`."""
+        """The charge that released `query`."""
         return next(
-            (h for h in self.items.values() if h.query == query and h.status == "DONE"), None
+            (h for h in self.charges.values() if h.query == query and h.status == "DONE"), None
         )
 
 
@@ -281,7 +281,7 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
             terms = Terms(**body)
             if state.binding is not None or terms.lineage != lineage:
                 raise Refused(f"corrects terms of lineage {lineage} that hold for its life")
-            for token in [h.token for h in state.items.values() if h.status == "RESERVED"]:
+            for token in [h.token for h in state.charges.values() if h.status == "RESERVED"]:
                 _set_status(state, token, "REFUNDED")
             state.terms = terms
         case "RESERVED":
@@ -293,7 +293,7 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
             for token in body["replaces"]:
                 _set_status(state, token, "REFUNDED")
             for token in body["continued"]:
-                state.items[token] = replace(state.items[token], continued=state.entries)
+                state.charges[token] = replace(state.charges[token], continued=state.entries)
             for item in body["items"]:
                 declared = from_json(item["spends"])
                 charge = LedgerCharge(
@@ -308,7 +308,7 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
                 )
                 for spend in declared if "units" in body else ():
                     state.units[spend.partition.version] = body["units"]
-                state.items[charge.token] = charge
+                state.charges[charge.token] = charge
                 state.tokens.setdefault(charge.question, []).append(charge.token)
         case "COMMITTED":
             if body["nonce"] in state.nonces:
@@ -321,7 +321,7 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
             fields = {name: value for name, value in body.items() if name != "units"}
             _set_status(state, status="COMMITTED", **fields | facts)
         case "DONE":
-            released = state.items[body["token"]].released or state.entries
+            released = state.charges[body["token"]].released or state.entries
             _set_status(state, status="DONE", released=released, **body)
         case "REFUNDED":
             for token in body["tokens"]:
@@ -341,7 +341,7 @@ BEFORE: dict[Status, Status] = {
 
 def _set_status(state: State, token: str, status: Status, **facts: Any) -> None:
     """Move a charge one step on; refused where that step cannot follow."""
-    charge = state.items[token]
+    charge = state.charges[token]
     if charge.status != BEFORE[status]:
         raise Refused(f"makes {job_label(charge.job)} {status} when it is {charge.status}")
-    state.items[token] = dataclasses.replace(charge, status=status, **facts)
+    state.charges[token] = dataclasses.replace(charge, status=status, **facts)

@@ -120,7 +120,7 @@ def build_own(
     terms = state.terms
     assert terms is not None, "a lineage is opened before it is stated"
     job_by_question = {
-        h.question: h.job for h in state.items.values() if h.job.experiment == OWN_CODE
+        h.question: h.job for h in state.charges.values() if h.job.experiment == OWN_CODE
     }
     return Statement(
         mode=terms.mode,
@@ -177,7 +177,7 @@ def _stated(
 ) -> Stated:
     """What the statement says of one lineage.
 
-    Three sets of the ledger's items matter. `current` are those whose results lie here as their
+    Three sets of the ledger's charges matter. `current` are those whose results lie here as their
     records say. `lines` are all that was charged for questions that are asked or recorded here
     (`names`, with their labels), other answers to them included. `beside` is what else was spent on
     the same people. The lifetime counts them all."""
@@ -188,7 +188,7 @@ def _stated(
     made_texts = {charge.token: made_by(job) for job, charge in current.items()}
     lines: list[StatedSpend] = []
     beside: list[StatedSpend] = []
-    charged = [charge for charge in state.items.values() if charge.status != "REFUNDED"]
+    charged = [charge for charge in state.charges.values() if charge.status != "REFUNDED"]
     for charge in charged:
         ours = charge.question in names
         job = names.get(charge.question, charge.job)
@@ -222,7 +222,7 @@ def _stated(
 
 def _current(records: Iterable[Document], state: State, lineage: str) -> dict[Job, LedgerCharge]:
     """The release that each record here is of. Refused where the ledger does not bear it out: every
-    record must be an item that is done, at the price that the record tells."""
+    record must be of a charge that is done, at the price that the record tells."""
     current: dict[Job, LedgerCharge] = {}
     for record in records:
         job, spends = job_of(record), spends_of(record)
