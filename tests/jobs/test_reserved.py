@@ -10,7 +10,7 @@ import pytest
 
 from dpladder.errors import Refused
 from dpladder.jobs.release import release_once
-from dpladder.jobs.reservation import find_reservation, job_of, ledger_of
+from dpladder.jobs.reservation import find_reservation, ledger_of
 from dpladder.jobs.run_trial import _prepare_trial, _produce
 from dpladder.jobs.task import read_json
 from dpladder.jobs.train_final import release_of
@@ -116,5 +116,5 @@ def test_a_trial_beside_restored_ones_is_not_one_of_those_once_more(made: SceneF
     with job_environment(scene.folder, scene.home):
         trials = [_prepare_trial(task, ledger_of(task)) for task in tasks]
         meter = Meter(trials[2].question()[0].draws, DerivedNoise(b"key" * 10 + b"of"))
-        _produce(trials, [Work(job_of(tasks[2]), meter, scene.folder)])
+        _produce(trials, [Work(tasks[2].job, meter, scene.folder)])
     assert read_json(scene.folder / "score.json")["trial"]["trial"] == 2

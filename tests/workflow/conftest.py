@@ -18,10 +18,10 @@ from support import ROOT, Workspace, as_the_ledger_knows, enter, opened_workflow
 
 from dpladder.plan import package as packages
 from dpladder.plan.dag import build_dag
-from dpladder.plan.node import label
 from dpladder.plan.plan import make_plan
 from dpladder.plan.reuse import questions_to_repeat, under_terms
 from dpladder.plan.startup import known_states, open_resolved
+from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.ledger import book as ledgers
 
 THREE_RUNGS = {
@@ -82,7 +82,7 @@ def walk(parse) -> Callable[..., Walk]:
         _, found = parse(*targets)
         jobs = [job for one in found for job in as_the_ledger_knows(one)]
         named = {
-            label(wildcards.get("experiment", "-"), rule, wildcards) for rule, wildcards in jobs
+            Job.of(wildcards.get("experiment", "-"), rule, wildcards) for rule, wildcards in jobs
         }
         return Walk(Counter(rule for rule, _ in jobs), charges(named))
 

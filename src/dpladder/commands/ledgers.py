@@ -18,7 +18,7 @@ from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.ledger.limits import lifetime_cost
-from dpladder.privacy.ledger.state import Anchor, State, job_label
+from dpladder.privacy.ledger.state import Anchor, State
 from dpladder.privacy.statement.check import (
     REPORT,
     anchors_in,
@@ -73,7 +73,7 @@ def _lineage_as_json(state: State) -> dict[str, Any] | None:
         "lifetime_epsilon": terms.lifetime_epsilon,
         "items": [
             {
-                "job": job_label(h.job),
+                "job": str(h.job),
                 "state": h.status,
                 "epsilon": compose(h.spends, terms.delta).epsilon,
                 "user": h.by,

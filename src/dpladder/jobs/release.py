@@ -15,7 +15,7 @@ from typing import Any
 
 from dpladder.jobs.features import open_part, part_of
 from dpladder.jobs.record import write_record
-from dpladder.jobs.reservation import Reservation, job_of
+from dpladder.jobs.reservation import Reservation
 from dpladder.plan.follows import RESULTS
 from dpladder.privacy.accounting.events import Spend
 from dpladder.privacy.ledger import anchors
@@ -71,7 +71,7 @@ def make_question(
     paths = {task.output[name].name: task.output[name] for name in outputs}
     parts = (part_of(task, name) for name in task.reads.places.features)
     units = next((part.units for part in parts if part.units), "")
-    return Question(job_of(task), question, query, spends, tuple(draws), paths, units)
+    return Question(task.job, question, query, spends, tuple(draws), paths, units)
 
 
 def single(

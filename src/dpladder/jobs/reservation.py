@@ -17,7 +17,7 @@ from dpladder.jobs.places import job_home
 from dpladder.jobs.task import Task
 from dpladder.plan import package
 from dpladder.plan.follows import RESULTS
-from dpladder.plan.node import label, question_of
+from dpladder.plan.node import question_of
 from dpladder.plan.outer import module_advice
 from dpladder.plan.reads import (
     EstimateHead,
@@ -25,11 +25,11 @@ from dpladder.plan.reads import (
 )
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.composition import entry_of
-from dpladder.privacy.accounting.events import Counted, Job, Spend
+from dpladder.privacy.accounting.events import Counted, Spend
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
-from dpladder.privacy.ledger.state import LedgerCharge, job_label
+from dpladder.privacy.ledger.state import LedgerCharge
 from dpladder.privacy.release.store import is_kept
 
 # the inputs that are releases themselves
@@ -95,7 +95,7 @@ def find_reservation(task: Task[ReleaseReads], ledger: Ledger | None = None) -> 
         The latest reservation for the job's question, whether it was answered already or not.
     """
     ledger = ledger or ledger_of(task)
-    question = question_of(task.reads.question_id, task.rule, task.wildcards)
+    question = question_of(task.reads.question_id, task.job)
     stood = [  # read before the ledger, which only grows
         anchor for anchor in anchors.read(RESULTS) if anchor.lineage == task.reads.lineage
     ]
@@ -105,14 +105,14 @@ def find_reservation(task: Task[ReleaseReads], ledger: Ledger | None = None) -> 
     _check_releases(task, ledger)
     if not charges and state.tokens.get(question):
         raise Refused(
-            f"{job_label(job_of(task))}: a later run in this home gave its reservation back, for "
+            f"{task.job}: a later run in this home gave its reservation back, for "
             f"it has an experiment {task.experiment} that does not ask this. Nothing was spent: "
             "start again, it reserves first. Where two projects share a home and a lineage, give "
             "their experiments names of their own."
         )
     if not charges:
         raise Refused(
-            f"{job_label(job_of(task))} finds no reservation in {ledger.folder}. On a cluster, "
+            f"{task.job} finds no reservation in {ledger.folder}. On a cluster, "
             "check that DPLADDER_HOME is mounted on this node and is the head node's; otherwise "
             f"start the workflow again, it reserves first.{module_advice()}"
         )
@@ -125,11 +125,6 @@ def find_reservation(task: Task[ReleaseReads], ledger: Ledger | None = None) -> 
 def ledger_of(task: Task[ReleaseReads]) -> Ledger:
     """The ledger of the lineage whose records a job reads. Nothing of it is read yet."""
     return Ledger(job_home(), task.reads.lineage)
-
-
-def job_of(task: Task[ReleaseReads]) -> Job:
-    """A job by its label."""
-    return label(task.experiment, task.rule, task.wildcards)
 
 
 def _check_releases(task: Task[ReleaseReads], ledger: Ledger) -> None:

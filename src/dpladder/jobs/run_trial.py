@@ -18,7 +18,7 @@ from functools import partial
 
 from dpladder.jobs.record import write_record
 from dpladder.jobs.release import Release, make_question, release_once
-from dpladder.jobs.reservation import Reservation, find_reservation, job_of, ledger_of
+from dpladder.jobs.reservation import Reservation, find_reservation, ledger_of
 from dpladder.jobs.seen import SeenPart, seen_part
 from dpladder.jobs.task import Task, read_json, write_json
 from dpladder.learn import counts, score, weights
@@ -144,7 +144,7 @@ def _run(trials: Sequence[Prepared]) -> None:
     draw."""
     if trials[0].reservation is None:
         works = [
-            Work(job_of(one.task), Meter((), Silence()), one.task.output["score"].parent)
+            Work(one.task.job, Meter((), Silence()), one.task.output["score"].parent)
             for one in trials
         ]
         _produce(trials, works)
@@ -208,7 +208,7 @@ def _prepare_trial(task: Task[RunTrial], ledger: Ledger | None = None) -> Prepar
 
 def _produce(trials: Sequence[Prepared], works: Sequence[Work]) -> None:
     """Those that are left, over one read of the features."""
-    of_job = {job_of(one.task): one for one in trials}
+    of_job = {one.task.job: one for one in trials}
     left = [of_job[work.job] for work in works]
     first = left[0]
     data = first.train.read_nothing() if first.solved else first.train.read()

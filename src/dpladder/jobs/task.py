@@ -30,6 +30,7 @@ from dpladder.plan.node import what_counts
 from dpladder.plan.outer import inner_rule_name
 from dpladder.plan.reads import Private
 from dpladder.plan.rules import RULES, rung_of
+from dpladder.privacy.accounting.events import Job
 from dpladder.section import from_document
 
 Reads = TypeVar("Reads", covariant=True)
@@ -65,6 +66,11 @@ class Task(Generic[Reads]):
     def experiment(self) -> str:
         """Whose job it is; empty for a job of the whole project."""
         return self.wildcards.get("experiment", "")
+
+    @property
+    def job(self) -> Job:
+        """As the ledger and messages name it."""
+        return Job.of(self.experiment, self.rule, self.wildcards)
 
     @cached_property
     def reads(self) -> Reads:

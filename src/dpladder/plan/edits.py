@@ -25,7 +25,7 @@ from dpladder.plan.reuse import asked_anew
 from dpladder.privacy.accounting.rounding import round_up
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger.limits import lifetime_cost, lifetime_problem
-from dpladder.privacy.ledger.state import Item, PlanNote, State, Terms, job_label
+from dpladder.privacy.ledger.state import Item, PlanNote, State, Terms
 from dpladder.privacy.statement.documents import FINALS
 
 ABSENT = "nothing"
@@ -213,7 +213,7 @@ def _refuse_paying_again(terms: Terms, state: State, items: Sequence[Item], allo
     if over := lifetime_problem(terms, paid, wanted):
         accept = f"respend: true is no way out here, for {over}"
     raise Refused(
-        f"{job_label(items[0].job)} is done and paid for, and a changed config would pay again for "
+        f"{items[0].job} is done and paid for, and a changed config would pay again for "
         f"{len(items)} such job(s): lineage {terms.lineage} would go from epsilon = "
         f"{round_up(before)} to {round_up(after)}. Undo the change, and what was released is "
         f"restored, free; {accept}."

@@ -308,7 +308,7 @@ class Node:
     @cached_property
     def job(self) -> Job:
         """Its label."""
-        return label(self.experiment, self.rule, self.wildcards)
+        return Job.of(self.experiment, self.rule, self.wildcards)
 
     @cached_property
     def parts(self) -> tuple[str, ...]:
@@ -365,7 +365,7 @@ class Node:
     @cached_property
     def question(self) -> str:
         """What the ledger knows it by."""
-        return question_of(self.question_id, self.rule, self.wildcards)
+        return question_of(self.question_id, self.job)
 
     @cached_property
     def keys_behind(self) -> Keys:
@@ -426,25 +426,14 @@ class Node:
         return tuple(dict.fromkeys(node.first or node for node in self._inputs_that_tell_apart))
 
 
-def label(experiment: str, rule: str, wildcards: Wildcards) -> Job:
-    """A job by its label, with wildcards in one order. The experiment's own name among them is left
-    out: the job has it already."""
-    return Job(experiment, rule, _sorted(wildcards))
-
-
-def question_of(question_id: str, rule: str, wildcards: Wildcards) -> str:
+def question_of(question_id: str, job: Job) -> str:
     """What the ledger knows a private job by. It names no experiment, path or code.
 
     Args:
         question_id: of its node, as its params have it.
-        rule: the job's.
-        wildcards: the job's; an experiment's name among them is left out.
+        job: whose rule and wildcards are a part of it.
     """
-    return digest(question_id, rule, _sorted(wildcards))
-
-
-def _sorted(wildcards: Wildcards) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted((key, value) for key, value in wildcards.items() if key != "experiment"))
+    return digest(question_id, job.rule, job.wildcards)
 
 
 def _has_key(values: Any, key: str) -> bool:

@@ -22,7 +22,7 @@ from dpladder.plan.node import Node
 from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.events import Job, Spend
 from dpladder.privacy.ledger.book import check_terms
-from dpladder.privacy.ledger.state import Item, State, Terms, job_label
+from dpladder.privacy.ledger.state import Item, State, Terms
 from dpladder.privacy.statement.documents import NamedJob, PlannedModel
 
 
@@ -109,7 +109,7 @@ def make_plan(dag: Dag, states: Mapping[str, State]) -> Plan:
         node.job: Item(node.job, node.question, priced[node.job], package.digest())
         for node in charged
     }
-    questions = {job_label(job): item.question for job, item in items.items()}
+    questions = {str(job): item.question for job, item in items.items()}
     return Plan(items, tuple(artifacts), terms, follows.digest(questions))
 
 
@@ -121,7 +121,7 @@ def _refuse_two_sources(charged: Iterable[Node]) -> None:
         other = first.setdefault(node.question, node)
         if other is not node:
             raise BadInput(
-                f"config: {job_label(other.job)} and {job_label(node.job)} ask the same question "
+                f"config: {other.job} and {node.job} ask the same question "
                 "of different sources; give one of the experiments dataset.version, a number of "
                 "its own"
             )

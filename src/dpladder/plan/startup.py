@@ -30,7 +30,7 @@ from dpladder.plan.checked import unchecked_sources
 from dpladder.plan.dag import Dag, build_dag
 from dpladder.plan.follows import RESULTS, digest
 from dpladder.plan.installation import DEMO, INSTALLED, SAY, SOURCE, STANDS
-from dpladder.plan.node import FROM_PLAN, Node, facts_of, label
+from dpladder.plan.node import FROM_PLAN, Node, facts_of
 from dpladder.plan.plan import Plan, make_plan
 from dpladder.plan.resolve import paid_choices, resolve_defaults, resolve_split
 from dpladder.plan.reuse import check_names, questions_to_repeat, under_terms
@@ -38,6 +38,7 @@ from dpladder.plan.rules import code_of
 from dpladder.plan.table import plan_document, plan_table, plan_without_ledger
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.composition import entry_of
+from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
@@ -344,7 +345,7 @@ def reserve(
     """
     need_submission(executor)
     jobs = {
-        label(wildcards.get("experiment", "-"), rule, wildcards) for rule, wildcards in wanted_jobs
+        Job.of(wildcards.get("experiment", "-"), rule, wildcards) for rule, wildcards in wanted_jobs
     }
     home = open_home()
     opened = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -334,6 +334,17 @@ class Job:
             raise BadInput(
                 f"Job.wildcards is {self.wildcards}. It must hold pairs of a name and a value."
             )
+
+    @classmethod
+    def of(cls, experiment: str, rule: str, wildcards: Mapping[str, str]) -> Job:
+        """A job with its wildcards in one order. The experiment's own name among them is left out:
+        the job has it already."""
+        own = {key: value for key, value in wildcards.items() if key != "experiment"}
+        return cls(experiment, rule, tuple(sorted(own.items())))
+
+    def __str__(self) -> str:
+        wildcards = (f" {key}={value}" for key, value in self.wildcards)
+        return f"{self.experiment}/{self.rule}{''.join(wildcards)}"
 
 
 @dataclass(frozen=True)

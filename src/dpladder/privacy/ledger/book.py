@@ -44,7 +44,6 @@ from dpladder.privacy.ledger.state import (
     Terms,
     Units,
     fold,
-    job_label,
 )
 from dpladder.privacy.ledger.team import limits, user
 
@@ -409,13 +408,10 @@ def _commit(
         if again and charge.status == "COMMITTED":
             return None
         if charge.status != "RESERVED":
-            raise Refused(
-                f"{job_label(job)} is {charge.status} in the ledger and {_NOT_AGAIN[charge.status]}"
-            )
+            raise Refused(f"{job} is {charge.status} in the ledger and {_NOT_AGAIN[charge.status]}")
         if state.finished_charge(query):
             raise Refused(
-                f"{job_label(job)} asks what was released before. Restore the stored bytes: they "
-                "are free."
+                f"{job} asks what was released before. Restore the stored bytes: they are free."
             )
         check_spends(terms, job, concrete)
         check_within(charge, concrete, job)
@@ -460,8 +456,7 @@ def finish(ledger: Ledger, token: str, output: str) -> LedgerCharge:
             return None
         if charge.status != "COMMITTED":
             raise Refused(
-                f"{job_label(charge.job)} is {charge.status}, not COMMITTED: it has nothing to "
-                f"release."
+                f"{charge.job} is {charge.status}, not COMMITTED: it has nothing to release."
             )
         return "DONE", {"token": token, "output": output}
 
@@ -480,7 +475,7 @@ def refund(ledger: Ledger, tokens: Iterable[str]) -> None:
         charges = [_charge_of_token(ledger, state, token) for token in revoked]
         if used := [h for h in charges if h.used]:
             raise Refused(
-                f"{job_label(used[0].job)} is {used[0].status}: it may have read private data and "
+                f"{used[0].job} is {used[0].status}: it may have read private data and "
                 "stays charged. Keep what it gave; another attempt is a spend of its own."
             )
         live = [h.token for h in charges if h.status == "RESERVED"]

@@ -13,7 +13,7 @@ from dpladder.privacy.accounting.booking import NO_COST, Entry
 from dpladder.privacy.accounting.composition import Composition, compose, entry_of, largest_entry
 from dpladder.privacy.accounting.events import Job, Partition, Spend
 from dpladder.privacy.accounting.rounding import round_down, round_up, round_up_short
-from dpladder.privacy.ledger.state import LedgerCharge, Terms, job_label
+from dpladder.privacy.ledger.state import LedgerCharge, Terms
 
 
 def caps(terms: Terms) -> Entry:
@@ -56,7 +56,7 @@ def check_spends(terms: Terms, job: Job, spends: Iterable[Spend]) -> None:
     for spend in spends:
         if (spend.lineage, spend.relation) != (terms.lineage, terms.relation):
             raise Refused(
-                f"{job_label(job)} spends on lineage {spend.lineage} under {spend.relation}; this "
+                f"{job} spends on lineage {spend.lineage} under {spend.relation}; this "
                 f"is the ledger of {terms.lineage} under {terms.relation}, for life. Spend on each "
                 "lineage in its own ledger and relation."
             )
@@ -81,7 +81,7 @@ def check_within(charge: LedgerCharge, concrete: Iterable[Spend], job: Job) -> N
         for parts, entry in actual.items()
     ):
         raise Refused(
-            f"{job_label(job)} would spend more than it reserved, or something else. Derive its "
+            f"{job} would spend more than it reserved, or something else. Derive its "
             "noise from the reserved mu (gdp.sigma rounds to the safe side), or plan the job again."
         )
 

@@ -247,13 +247,6 @@ class State:
         )
 
 
-def job_label(job: Job) -> str:
-    """A job as messages call it."""
-    return f"{job.experiment}/{job.rule}" + "".join(
-        f" {key}={value}" for key, value in job.wildcards
-    )
-
-
 def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
     """Take one entry in: the only place that gives entries their meaning.
 
@@ -343,5 +336,5 @@ def _set_status(state: State, token: str, status: Status, **facts: Any) -> None:
     """Move a charge one step on; refused where that step cannot follow."""
     charge = state.charges[token]
     if charge.status != BEFORE[status]:
-        raise Refused(f"makes {job_label(charge.job)} {status} when it is {charge.status}")
+        raise Refused(f"makes {charge.job} {status} when it is {charge.status}")
     state.charges[token] = dataclasses.replace(charge, status=status, **facts)

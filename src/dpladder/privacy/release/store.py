@@ -23,7 +23,7 @@ from dpladder.privacy.accounting.events import Job, Spend
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.home import Home, make_folder, replace, share, subkey, sync_folder
-from dpladder.privacy.ledger.state import LedgerCharge, job_label
+from dpladder.privacy.ledger.state import LedgerCharge
 from dpladder.privacy.release.meter import Draw, Meter, Streams
 from dpladder.privacy.release.noise import ResearchNoise, SecretNoise, encode
 
@@ -185,7 +185,7 @@ def _answer(
         output = _complete_answer(ledger, question.query)
         if output is None:
             raise Refused(
-                f"the answer of {job_label(question.job)} is gone from {ledger.home.releases} "
+                f"the answer of {question.job} is gone from {ledger.home.releases} "
                 "before it was noted as done. It stays charged, and the next run computes it again."
             )
         finished[question.query] = ledgers.finish(ledger, one.token, output)
@@ -232,7 +232,7 @@ def _charge_to_use(ledger: Ledger, question: Question) -> LedgerCharge:
     charges = ledger.state.charges_for(question.question)
     if not charges:
         raise Refused(
-            f"{job_label(question.job)} holds no reservation on lineage {ledger.lineage}, or it "
+            f"{question.job} holds no reservation on lineage {ledger.lineage}, or it "
             "was taken back by a later plan. Start the workflow again: it reserves before it runs."
         )
     resumed = [h for h in charges if h.status == "COMMITTED" and h.query == question.query]
@@ -258,7 +258,7 @@ def _produce(
             _check_noise(work.meter.source, question, charge)
             if {path.name for path in work.folder.iterdir()} != set(question.outputs):
                 raise Refused(
-                    f"{job_label(question.job)} must write exactly its outputs: "
+                    f"{question.job} must write exactly its outputs: "
                     f"{', '.join(sorted(question.outputs))}."
                 )
             with _explain_write_errors(ledger.home.releases):
@@ -285,7 +285,7 @@ def _check_noise(source: Streams, question: Question, charge: LedgerCharge) -> N
     drawn = isinstance(source, SecretNoise) and (source.query, source.nonce)
     if not isinstance(source, ResearchNoise) and drawn != (question.query, charge.nonce):
         raise Refused(
-            f"{job_label(question.job)} was answered with the noise of another question. Nothing "
+            f"{question.job} was answered with the noise of another question. Nothing "
             "was kept or published: this is a bug in dpladder, please report it."
         )
 
@@ -329,8 +329,7 @@ def _publish(ledger: Ledger, charge: LedgerCharge, question: Question) -> None:
     for name, path in question.outputs.items():
         if not (folder / name).is_file():
             raise Refused(
-                f"{job_label(question.job)} released no {name}. Ask for what it released, or "
-                "change the query."
+                f"{question.job} released no {name}. Ask for what it released, or change the query."
             )
         with _explain_write_errors(path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)

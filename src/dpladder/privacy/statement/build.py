@@ -23,7 +23,7 @@ from dpladder.privacy.accounting.events import Job, Spend, from_json, to_json
 from dpladder.privacy.accounting.rounding import round_up, round_up_short
 from dpladder.privacy.ledger.book import OWN_CODE
 from dpladder.privacy.ledger.limits import caps, lifetime_cost
-from dpladder.privacy.ledger.state import Anchor, LedgerCharge, State, Terms, job_label
+from dpladder.privacy.ledger.state import Anchor, LedgerCharge, State, Terms
 from dpladder.privacy.statement.documents import (
     FINALS,
     Cost,
@@ -235,14 +235,14 @@ def _current(records: Iterable[Document], state: State, lineage: str) -> dict[Jo
         done.sort(key=lambda charge: _is_of(charge, spends))
         if not done:
             raise Refused(
-                f"{job_label(job)} has a privacy record, and the ledger of lineage {lineage} does "
+                f"{job} has a privacy record, and the ledger of lineage {lineage} does "
                 "not hold it as done. What the ledger lacks was spent all the same, and would be "
                 "charged and answered anew: set DPLADDER_HOME to the home that these results were "
                 "made under, as it was last."
             )
         if not _is_of(done[-1], spends):
             raise Refused(
-                f"the privacy record of {job_label(job)} disagrees with the ledger of lineage "
+                f"the privacy record of {job} disagrees with the ledger of lineage "
                 f"{lineage}. Delete its outputs and run again: what was released is restored, free."
             )
         current[job] = done[-1]

@@ -25,7 +25,7 @@ from dpladder.privacy.accounting.events import Spend, from_json
 from dpladder.privacy.ledger.anchors import read as read_anchors
 from dpladder.privacy.ledger.book import lineages
 from dpladder.privacy.ledger.home import open_home, subkey
-from dpladder.privacy.ledger.state import Anchor, job_label
+from dpladder.privacy.ledger.state import Anchor
 from dpladder.privacy.statement.build import (
     common_value,
     cost_of_choice,
@@ -414,7 +414,7 @@ def _check_dataset(
             f"{where}: whether all was planned beforehand does not follow from its spends"
         )
     problems += [
-        f"{where}: the figures of {job_label(line.job)} are not those of its event"
+        f"{where}: the figures of {line.job} are not those of its event"
         for line in (*lines, *outside.spends)
         for spend in [from_json(line.spend)]
         if not _is_same(line.mu, mu_of_spend(spend))

@@ -35,7 +35,7 @@ class NamedJob:
     @property
     def job(self) -> Job:
         """The job as the ledger and messages name it."""
-        return Job(self.experiment, self.rule, tuple(sorted(self.wildcards.items())))
+        return Job.of(self.experiment, self.rule, self.wildcards)
 
 
 TEST_SCORE = "test score"  # a charge's label; of several tables, with what each holds behind it

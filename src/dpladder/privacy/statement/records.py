@@ -41,9 +41,8 @@ def record_of(
 def job_of(record: Mapping[str, Any]) -> Job:
     """The job that left a record. A record without an experiment is of a mechanism outside
     dpladder."""
-    wildcards = dict(record["wildcards"])
-    experiment = wildcards.pop("experiment", OWN_CODE)
-    return Job(experiment, record["rule"], tuple(sorted(wildcards.items())))
+    wildcards = record["wildcards"]
+    return Job.of(wildcards.get("experiment", OWN_CODE), record["rule"], wildcards)
 
 
 def spends_of(record: Mapping[str, Any]) -> tuple[Spend, ...]:
