@@ -151,7 +151,7 @@ def refuse_unconfirmed_repeats(dag: Dag, plan: Plan, states: Mapping[str, State]
         finished = {done[question] for question in note["questions"] if question in done}
         new = [
             item
-            for item in (plan.items[named.job] for named in artifact.jobs)
+            for item in (plan.items[one.job] for one in artifact.jobs)
             if item.job.rule != COUNTS
             and item.question not in anew
             and state.answer(item.question) is None

@@ -339,8 +339,8 @@ class Job:
     def of(cls, experiment: str, rule: str, wildcards: Mapping[str, str]) -> Job:
         """A job with its wildcards in one order. The experiment's own name among them is left out:
         the job has it already."""
-        own = {key: value for key, value in wildcards.items() if key != "experiment"}
-        return cls(experiment, rule, tuple(sorted(own.items())))
+        pairs = {key: value for key, value in wildcards.items() if key != "experiment"}
+        return cls(experiment, rule, tuple(sorted(pairs.items())))
 
     def __str__(self) -> str:
         wildcards = (f" {key}={value}" for key, value in self.wildcards)

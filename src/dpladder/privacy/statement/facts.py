@@ -349,8 +349,8 @@ def charges_of(stated: Stated) -> list[tuple[StatedSpend, str, int]]:
     """
     groups: dict[tuple[object, ...], list[StatedSpend]] = {}
     for line in stated.spends:
-        own = (line.experiment, line.partition, line.count, line.mu, line.epsilon, line.superseded)
-        groups.setdefault((*own, _bought(line)), []).append(line)
+        key = (line.experiment, line.partition, line.count, line.mu, line.epsilon, line.superseded)
+        groups.setdefault((*key, _bought(line)), []).append(line)
     return [(lines[0], _bought(lines[0]), len(lines)) for lines in groups.values()]
 
 
