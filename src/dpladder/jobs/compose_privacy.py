@@ -63,8 +63,7 @@ def _lineages_released_here(home: Home) -> Iterator[str]:
     """The lineages that runs in this folder spent on, among them those that the config has no
     longer and whose results may still lie here."""
     for anchor in anchors.read(RESULTS):
-        state = ledgers.load(Ledger(home, anchor.lineage))
-        if any(charge.used for charge in state.charges.values()):
+        if ledgers.load(Ledger(home, anchor.lineage)).binding is not None:
             yield anchor.lineage
 
 

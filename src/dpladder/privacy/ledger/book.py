@@ -192,13 +192,8 @@ def check_units(
     Raises:
         Refused: they are known by another column. Nothing was charged.
     """
-    stands = {
-        version
-        for charge in state.charges.values()
-        if charge.status != "REFUNDED" and charge.token not in without
-        for version in _versions(charge.spends)
-    }
-    wanted = {version for item in new for version in _versions(item.spends)}
+    stands = _versions(state.charged_spends(*without))
+    wanted = _versions(spend for item in new for spend in item.spends)
     known = [state.units[version] for version in sorted(wanted & stands & state.units.keys())]
     before = next((one for one in known if one != units), None)
     if units is None or before is None:
