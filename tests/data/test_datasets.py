@@ -109,6 +109,10 @@ def test_chosen_columns_are_the_features_in_their_order(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"has no column height\. Name those") as error:
         table_source(tmp_path, DATED, ("height", "age"))
     assert error.value.private.startswith("It holds patient, age")
+    (tmp_path / "indexed.csv").write_text(",age\n0,50\n1,60\n")  # as pandas writes an index
+    with pytest.raises(BadInput) as error:
+        open_source(f"csv:{tmp_path / 'indexed.csv'}")
+    assert error.value.private == "It holds age."
 
 
 @pytest.mark.parametrize("between", [",", ";", "\t"])

@@ -18,7 +18,7 @@ from workflow.test_formats import unpacked
 
 from dpladder.cli import main
 from dpladder.errors import Refused
-from dpladder.plan import startup
+from dpladder.plan import edits, startup
 from dpladder.plan.dag import build_dag
 from dpladder.plan.plan import make_plan
 from dpladder.plan.reuse import questions_to_repeat, under_terms
@@ -231,6 +231,16 @@ def test_a_price_is_used_up_by_what_it_was_given_for(finished: Workspace, capsys
     configure(base, {"learner": {"clip": 3.0}}, price)
     assert main(["plan"]) == 1
     assert "would pay again for 8 such job" in capsys.readouterr().err
+
+
+def test_an_edit_of_one_column_of_many_is_named_alone() -> None:
+    """Both lists were told up to the same place, before what differs."""
+    before = [{"name": f"c{place}", "range": [0, 100]} for place in range(9)]
+    now = [*before[:7], {"name": "age", "range": [0, 100]}, before[8]]
+    told = [*edits._edits({"columns": before}, {"columns": now}, "dataset.")]
+    assert told == ['dataset.columns[7].name was "c7", is "age"']
+    [whole] = edits._edits({"columns": before}, {"columns": now[:8]})
+    assert whole.startswith('columns was [{"name": "c0"')
 
 
 def test_a_refusal_names_the_edits_since_the_last_run_here(finished: Workspace, capsys) -> None:

@@ -226,7 +226,7 @@ SEE_CHECK = "`dpladder check` shows what it holds, by the names in its first lin
 
 def names_found_text(names: Iterable[str]) -> str:
     """The names in a table or a file of arrays, for the operator's eyes alone."""
-    return f"It holds {first_of([*names]) or 'nothing'}."
+    return f"It holds {first_of([*filter(None, names)]) or 'nothing'}."
 
 
 def record_columns(columns: Mapping[str, Column], path: Path, rows: int) -> dict[str, Any]:

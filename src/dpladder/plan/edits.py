@@ -226,8 +226,15 @@ def _edits(before: Mapping[str, Any], now: Mapping[str, Any], within: str = "") 
         old, new = before.get(key, ABSENT), now.get(key, ABSENT)
         if isinstance(old, dict) and isinstance(new, dict):
             yield from _edits(old, new, f"{within}{key}.")
+        elif _are_sections(old) and _are_sections(new) and len(old) == len(new):
+            for place, sections in enumerate(zip(old, new, strict=True)):
+                yield from _edits(*sections, f"{within}{key}[{place}].")
         elif old != new:
             yield f"{within}{key} was {_value_as_text(old)}, is {_value_as_text(new)}"
+
+
+def _are_sections(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, dict) for one in value)
 
 
 def _value_as_text(value: Any) -> str:
