@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
 from dpladder.config.detectability import COUNT_SDS
 from dpladder.learn.measures.intervals import (
@@ -174,9 +173,11 @@ def _with_places(scale: NumberScale, look: Counts, sd: float) -> NumberScale:
 def _shown_above(least: float, value: float, noise: float, sampling: float) -> NoisedFigure:
     """A figure that is shown only above `least`, which leaves out the draws that fell short. So its
     low end is the least truth of which one shown draw in forty lies as high (Lee et al. 2016)."""
-    sd, truths = math.sqrt(noise + sampling), np.linspace(0.0, value, 2001)
-    chances = log_ndtr((truths - value) / sd) - log_ndtr((truths - least) / sd)
-    low = float(truths[int(np.argmax(chances >= math.log(0.025)))])
+    sd = math.sqrt(2.0 * (noise + sampling))
+    truths = np.linspace(max(least - 25.0 * sd, 0.0), value, 2001)  # where tails are above 0
+    tail = np.vectorize(math.erfc)
+    chances = tail((value - truths) / sd) / tail((least - truths) / sd)
+    low = float(truths[int(np.argmax(chances >= 0.025))])
     return replace(around(value, noise, sampling, 0.0, 1.0), low=low)
 
 
