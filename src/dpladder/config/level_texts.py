@@ -14,6 +14,11 @@ def level_as_text(value: Any) -> str:
     return unicodedata.normalize("NFC", number_as_text(value)).strip()
 
 
+def bytes_as_text(value: Any) -> Any:
+    """Bytes as text, and anything else as it is. Bytes that are no UTF-8 stay apart from others."""
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
+
+
 def number_as_text(value: Any) -> str:
     """A number as text, by its value alone: 3.0 as 3, and what a float32 can hold as short as one
     is written. Where one value of a column is missing, or is a word, a float32 comes as the float64

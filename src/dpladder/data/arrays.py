@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dpladder.config.level_texts import number_in
+from dpladder.config.level_texts import bytes_as_text, number_in
 from dpladder.data.columns import cell_as_text
 from dpladder.data.layout import PLAIN, Layout
 from dpladder.data.sources import (
@@ -216,7 +216,7 @@ def _as_first_given(value: Any) -> Any:
     """What a text was before an array made a text of it; each by itself in a row."""
     if isinstance(value, list):
         return [_as_first_given(one) for one in value]
-    word = value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
+    word = bytes_as_text(value)
     if not isinstance(word, str):
         return value
     if word in ("True", "False"):

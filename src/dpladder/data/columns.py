@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dpladder.config.curves import place_in_column
 from dpladder.config.dataset_sections import Chosen, Column
-from dpladder.config.level_texts import level_as_text, number_as_text
+from dpladder.config.level_texts import bytes_as_text, level_as_text, number_as_text
 from dpladder.section import from_document, values_of
 
 if TYPE_CHECKING:
@@ -160,8 +160,7 @@ def cell_as_text(value: Any) -> str:
 
 def _as_texts(value: Any) -> Any:
     """Lists and mappings as they are, with texts in place of values."""
-    if isinstance(value, bytes):
-        value = value.decode("utf-8", "surrogateescape")
+    value = bytes_as_text(value)
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list | tuple):

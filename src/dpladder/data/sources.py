@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from dpladder.config.level_texts import level_as_text
+from dpladder.config.level_texts import bytes_as_text, level_as_text
 from dpladder.data.layout import OF_CLASS, Layout
 from dpladder.errors import BadInput
 from dpladder.wording import first_of
@@ -300,9 +300,7 @@ def _is_blank(label: object) -> bool:
 def text(value: object) -> str:
     """A name as its owner sees it: bytes as text, accents however they were typed, and 3.0 as 3."""
     try:
-        return level_as_text(
-            value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
-        )
+        return level_as_text(bytes_as_text(value))
     except RecursionError:  # a list in a list in a list, and so on
         return "[...]"
 
