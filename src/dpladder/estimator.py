@@ -877,7 +877,8 @@ def _plan_of(config: Path) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         kind = BadInput if done.returncode == BadInput.exit_code else Refused
-        raise kind(_reason(done.stderr))
+        said = done.stderr.strip().removeprefix("dpladder: ")
+        raise kind(said or "dpladder plan failed and said nothing.")
     return done.stdout
 
 
@@ -1195,8 +1196,3 @@ def _learning_steps(name: str, step: Any) -> list[str]:
     else:
         return [f"{name} ({kind.__name__})"]
     return [one for part, here in inside for one in _learning_steps(f"{name}.{part}", here)]
-
-
-def _reason(said: str) -> str:
-    """What `dpladder plan` said of its refusal, without the program's name before it."""
-    return said.strip().removeprefix("dpladder: ") or "dpladder plan failed and said nothing."

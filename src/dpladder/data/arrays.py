@@ -42,9 +42,12 @@ def from_npz(path: Path, layout: Layout = PLAIN) -> Source:
         BadInput: the file is missing or damaged, or an array is missing or has another shape or
             type.
     """
+    from zipfile import BadZipFile
+    from zlib import error as zlib_error
+
     import numpy as np
 
-    damaged: Errors = (*BROKEN, EOFError, MemoryError, *_zip_errors())
+    damaged: Errors = (*BROKEN, EOFError, MemoryError, BadZipFile, zlib_error)
     try:
         with np.load(path, allow_pickle=False) as file:
             refuse_names_twice(path, file.files)
@@ -223,10 +226,3 @@ def _as_first_given(value: Any) -> Any:
         return word == "True"
     number = number_in(word)
     return value if number is None else number
-
-
-def _zip_errors() -> Errors:
-    from zipfile import BadZipFile
-    from zlib import error
-
-    return BadZipFile, error

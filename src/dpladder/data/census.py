@@ -144,8 +144,9 @@ def census(surveyed: Survey, lost: Collection[int] = ()) -> Census:
     parts = {place: part for place, part in enumerate(PARTS) if np.any(rows.part == place)}
     by_part = {place: counts & (rows.part == place) for place in parts}
     target = surveyed.dataset.target
-    numbers = {
-        parts[place]: _numbers(rows.label[some], target.range)
+    least, largest = (0.0, 0.0) if target is None else target.range
+    numbers = {  # the targets that count, cut to their range
+        parts[place]: least + place_in_range(rows.label[some]) * (largest - least)
         for place, some in by_part.items()
         if target is not None and some.any()
     }
@@ -196,12 +197,6 @@ def census(surveyed: Survey, lost: Collection[int] = ()) -> Census:
         ),
         skipped=source.skipped,
     )
-
-
-def _numbers(labels: NDArray[np.int64], range_: tuple[float, float]) -> NDArray[np.float64]:
-    """The targets that count, cut to their range."""
-    least, largest = range_
-    return np.asarray(least + place_in_range(labels) * (largest - least), np.float64)
 
 
 def _units_among(surveyed: Survey, some: NDArray[np.bool_]) -> int:
@@ -326,11 +321,16 @@ def size_of(source: Source, content: Any, largest: int) -> Seen:
         (size,) = sizes_of(np.asarray(content, np.float64)[None])
         return size
     if source.kind == "texts":
-        return _characters(content)
+        try:
+            return float(len(texts.decode(content)))
+        except ValueError as error:
+            return f"text cannot be read: {error}"
     try:
         return float(min(decode(content, largest).size))
     except Exception as error:  # whatever a decoder trips over
-        return f"image cannot be decoded: {_reason(error)}"
+        # without the place in memory that Pillow names the file by
+        reason = str(error).partition(" <_io")[0].strip() or type(error).__name__
+        return f"image cannot be decoded: {reason}"
 
 
 def sizes_of(rows: NDArray[np.float64]) -> list[Seen]:
@@ -339,19 +339,6 @@ def sizes_of(rows: NDArray[np.float64]) -> list[Seen]:
         length if math.isfinite(length) and length > 0 else "features are all zero, or not finite"
         for length in np.linalg.norm(rows, axis=1).tolist()
     ]
-
-
-def _characters(content: bytes) -> Seen:
-    """How long a text is, or what is wrong with it."""
-    try:
-        return float(len(texts.decode(content)))
-    except ValueError as error:
-        return f"text cannot be read: {error}"
-
-
-def _reason(error: Exception) -> str:
-    """What a decoder says, without the place in memory that Pillow names the file by."""
-    return str(error).partition(" <_io")[0].strip() or type(error).__name__
 
 
 def lines(totals: Census) -> Iterator[str]:

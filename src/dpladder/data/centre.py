@@ -219,8 +219,8 @@ def plain_mean(features: NDArray[Any] | Mapped) -> NDArray[np.float64]:
     No noise is added: of private records it would be a leak.
     """
     total = np.zeros(features.shape[1])
-    for block in _blocks(features):
-        total += np.asarray(features[block], np.float64).sum(axis=0)
+    for start in range(0, len(features), BLOCK):
+        total += np.asarray(features[start : start + BLOCK], np.float64).sum(axis=0)
     return total / max(len(features), 1)
 
 
@@ -257,7 +257,3 @@ def network_mean(features: Features) -> NDArray[np.float64]:
         "batch or layer norm that tells a mean. Name dataset.public_sample, or set "
         "features.centre: none."
     )
-
-
-def _blocks(features: NDArray[Any] | Mapped) -> list[slice]:
-    return [slice(start, start + BLOCK) for start in range(0, len(features), BLOCK)]

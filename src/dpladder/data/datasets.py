@@ -206,8 +206,11 @@ def from_torchvision(name: str, split: str) -> Source:
     starts = list(accumulate((len(folder) for folder in folders), initial=0))
 
     def read(index: int) -> Any:
+        import numpy as np
+
         folder = bisect_right(starts, index) - 1
-        return _as_pixels(folders[folder][index - starts[folder]][0])
+        image = folders[folder][index - starts[folder]][0]
+        return np.asarray(image if image.mode in ("L", "RGB") else image.convert("RGB"))
 
     return Source(
         "pixels",
@@ -255,13 +258,6 @@ def _labels(folder: Any) -> list[Any]:
         if labels is not None:
             return [getattr(label, "item", lambda label=label: label)() for label in labels]
     return [label for _, label in folder]
-
-
-def _as_pixels(image: Any) -> Any:
-    """An image as an array of grey or RGB pixels."""
-    import numpy as np
-
-    return np.asarray(image if image.mode in ("L", "RGB") else image.convert("RGB"))
 
 
 def _class_number(label: object, count: int) -> int:

@@ -280,7 +280,12 @@ def encode(
     shape = (encoder.batch, *encoder.blank.shape)
 
     def fill(rows: NDArray[np.int64], batch: Rows) -> NDArray[np.uint8]:
-        return _load_batch(rows, load, encoder, batch)
+        """Fill a batch with records ready for the network, and up to its size with blanks. Returns
+        what is wrong with each."""
+        loaded = [load(int(row)) for row in rows]
+        loaded += [(encoder.blank, Check.UNLABELLED)] * (encoder.batch - len(loaded))
+        np.stack([array for array, _ in loaded], out=batch)
+        return np.array([check for _, check in loaded], np.uint8)
 
     def load_batch(rows: NDArray[np.int64]) -> tuple[Rows, NDArray[np.uint8]]:
         batch = np.empty(shape, encoder.blank.dtype)
@@ -297,17 +302,6 @@ def encode(
 
     for rows in encoder.encode(arrays()):
         yield _finish(rows, checks.popleft(), features, spans)
-
-
-def _load_batch(
-    rows: NDArray[np.int64], load: Load, encoder: Encoder, batch: Rows
-) -> NDArray[np.uint8]:
-    """Fill a batch with records ready for the network, and up to its size with blanks. Returns
-    what is wrong with each."""
-    loaded = [load(int(row)) for row in rows]
-    loaded += [(encoder.blank, Check.UNLABELLED)] * (encoder.batch - len(loaded))
-    np.stack([array for array, _ in loaded], out=batch)
-    return np.array([check for _, check in loaded], np.uint8)
 
 
 def _load(item: int, work: Shard) -> tuple[Rows, Check]:

@@ -138,6 +138,15 @@ def from_images_and_table(says: Apart, layout: Layout = PLAIN) -> Source:
     places = {place for _, place in pairs}
     width = says.width or 0
 
+    # Names by which rows call images of several folders: one person's row is then about another's
+    # image. Whether a name is meant so is the operator's word, for no unit by itself can tell.
+    end = says.names if isinstance(says.names, int) else -1
+    shared = [
+        key
+        for key in dict.fromkeys(keys)
+        if len({tuple(ways[place][:end]) for place in images.get(key, ())}) > 1
+    ]
+
     def read(index: int) -> Any:
         file = about[index]
         if file is None or file in shut:
@@ -156,7 +165,7 @@ def from_images_and_table(says: Apart, layout: Layout = PLAIN) -> Source:
         shut=tree.shut,
         skipped=tree.skipped,
         unnamed=[file for place, file in enumerate(files) if place not in places],
-        shared=_shared_names(keys, images, ways, says),
+        shared=shared,
         width=width,
         unread=read_table.unread,
         spread=read_table.spread,
@@ -207,22 +216,6 @@ def _names(way: Sequence[str], says: Apart) -> set[str]:
         return {folder} if (folder := _folder_of(way, says.names)) else set()
     name = text("/".join(way) if says.names == "path" else way[-1])
     return {name, posixpath.splitext(name)[0]}
-
-
-def _shared_names(
-    keys: Sequence[str],
-    images: Mapping[str, Sequence[int]],
-    ways: Sequence[Sequence[str]],
-    says: Apart,
-) -> list[str]:
-    """What rows call images of several folders: one person's row is then about another's image.
-    Whether a name is meant so is the operator's word, for no unit by itself can tell."""
-
-    def folders(key: str) -> set[tuple[str, ...]]:
-        end = says.names if isinstance(says.names, int) else -1
-        return {tuple(ways[place][:end]) for place in images.get(key, ())}
-
-    return [key for key in dict.fromkeys(keys) if len(folders(key)) > 1]
 
 
 def _folder_of(way: Sequence[str], level: int) -> str | None:

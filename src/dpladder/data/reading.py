@@ -184,7 +184,7 @@ class RowReader:
 
         is_number = np.zeros(len(stretch), bool)
         if numbered is not None:
-            is_number = numbered.are(_is_number_of_a_row, bool)
+            is_number = numbered.are(lambda name: bool(NUMBER_OF_A_ROW.fullmatch(name)), bool)
         span = np.zeros(len(stretch), np.int64)
         of_part = part.astype(np.int8)
         rows = Rows(unit, record, contents, label, of_part, index, group, span, is_number)
@@ -356,10 +356,6 @@ def _text_or_empty(value: object) -> str:
 def _name_bytes(name: str) -> bytes:
     """A name's bytes. Half a pair of surrogates is no character, but as good a name as another."""
     return name.encode("utf-8", "surrogatepass")
-
-
-def _is_number_of_a_row(name: str) -> bool:
-    return NUMBER_OF_A_ROW.fullmatch(name) is not None
 
 
 def _as_ids(digest: bytes) -> Ids:

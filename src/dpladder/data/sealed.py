@@ -77,7 +77,10 @@ def write(
         attrs: what the file says of itself, which the seal covers too.
         key: home's, for seals: nobody without it can make a file that is taken for one of these.
     """
-    blocks = {name: _as_blocks(array) for name, array in arrays.items()}
+    blocks = {
+        name: array if isinstance(array, Blocks) else rows_of(array)
+        for name, array in arrays.items()
+    }
     with replacing(path) as temporary:
         try:
             _lay_out(temporary, blocks, attrs)
@@ -138,10 +141,6 @@ def read_attrs(path: Path) -> tuple[dict[str, str | int], bytes]:
         }
     formats.check("cache", path, values.pop(formats.KEY, None))
     return values, bytes(values.pop(SEAL))
-
-
-def _as_blocks(array: NDArray[Any] | Blocks) -> Blocks:
-    return array if isinstance(array, Blocks) else rows_of(array)
 
 
 def rows_of(array: NDArray[Any], places: NDArray[np.int64] | None = None) -> Blocks:

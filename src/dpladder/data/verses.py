@@ -45,8 +45,9 @@ def _verses(name: str, count: str) -> Source:
     import pythonbible
     from pythonbible.bible.errors import VersionMissingVerseError
 
-    known = sorted(
-        (verse for verse in pythonbible.verses.VERSE_IDS if book_of(verse) <= 66), key=_shuffle_key
+    known = sorted(  # in an order that is the same everywhere, for ever
+        (verse for verse in pythonbible.verses.VERSE_IDS if book_of(verse) <= 66),
+        key=lambda verse: sha256(str(verse).encode()).digest(),
     )
     if count and not 0 < int(count) <= len(known):
         raise BadInput(
@@ -86,8 +87,3 @@ def _chapter_of(verse: int) -> str:
 def genre_of(verse: int) -> str:
     """The genre of the book that a verse is of: its class."""
     return next(genre for genre, last in LAST.items() if book_of(verse) <= last)
-
-
-def _shuffle_key(verse: int) -> bytes:
-    """A place in an order that is the same everywhere, for ever."""
-    return sha256(str(verse).encode()).digest()

@@ -50,7 +50,11 @@ def compose_privacy(task: Task[PlanDocument]) -> None:
         {path: file_digest(Path(path)) for path in records},
         {lineage: ledgers.load(ledger) for lineage, ledger in opened.items()},
         [ledgers.head(ledger) for ledger in opened.values()],
-        _origin(),
+        Origin(
+            datetime.now(UTC).date().isoformat(),
+            commit(),
+            {package: version(package) for package in PACKAGES},
+        ),
         {path: file_digest(Path(path)) for path in published},
         lambda job: mechanisms_text(task.reads.mechanisms[job.experiment][job.rule]),
     )
@@ -65,8 +69,3 @@ def _lineages_released_here(home: Home) -> Iterator[str]:
     for anchor in anchors.read(RESULTS):
         if ledgers.load(Ledger(home, anchor.lineage)).binding is not None:
             yield anchor.lineage
-
-
-def _origin() -> Origin:
-    today = datetime.now(UTC).date().isoformat()
-    return Origin(today, commit(), {package: version(package) for package in PACKAGES})

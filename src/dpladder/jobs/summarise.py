@@ -7,7 +7,6 @@ computed here, and it is free (post-processing; docs/design.md, "Words").
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
@@ -59,9 +58,22 @@ def summarise(task: Task[Summarise]) -> None:
     All lists of final models are in the order of the totals, as the statement has them.
     """
     reads, search = task.reads, task.reads.search
-    rungs = tuple(_rung(read_json(path), reads) for path in task.input["rungs"])
+    rungs = tuple(
+        RungFound(
+            rung["trials"][0]["epsilon"],
+            rung["trials"][0]["mu"],
+            tuple(_trial(one, reads.learner, search) for one in rung["trials"]),
+            Best(rung["best"]["trial"], rung["best"]["r"]),
+        )
+        for rung in map(read_json, task.input["rungs"])
+    )
     learner = reads.learner
     targets, classes = _targets(task), _classes(task)
+    # The smallest and largest r that was searched. In kappa it moves with mu: over all trainings.
+    ratios = [one.r / one.kappa for rung in rungs for one in rung.trials if one.kappa]
+    ratios += [one.r_star / one.kappa_star for one in targets if one.r_star and one.kappa_star]
+    in_kappa = search.unit == "kappa" and ratios
+    kappa = search.kappa
     summary = Summary(
         experiment=task.experiment,
         mode=reads.mode,
@@ -75,7 +87,7 @@ def summarise(task: Task[Summarise]) -> None:
         unit=search.unit,
         rungs=rungs,
         targets=targets,
-        r_range=_range(rungs, targets, search),
+        r_range=(kappa[0] * min(ratios), kappa[1] * max(ratios)) if in_kappa else bounds(search),
         classes=classes,
         findings=reads.labels == MANY,
         majority=largest(reads.majority, reads.rare, classes),
@@ -95,19 +107,6 @@ def _classes(task: Task[Summarise]) -> int | None:
     model, facts = weights.load(Path(task.input["finals"][0]))
     is_classification = facts.get("inference", {}).get("task", "classification") == "classification"
     return len(model[-1]) if is_classification and task.reads.labels == 1 else None
-
-
-def _range(
-    rungs: Sequence[RungFound], targets: Sequence[FinalFound], search: Search
-) -> tuple[float, float]:
-    """The smallest and largest r that was searched. In kappa it moves with mu: over all trainings,
-    then."""
-    places = [(one.r, one.kappa) for rung in rungs for one in rung.trials if one.kappa]
-    places += [(one.r_star, one.kappa_star) for one in targets if one.r_star and one.kappa_star]
-    if search.unit == "r" or not places:
-        return bounds(search)
-    ratios = [r / kappa for r, kappa in places]
-    return search.kappa[0] * min(ratios), search.kappa[1] * max(ratios)
 
 
 def distance(learner: Learner, weights: Weights) -> float | None:
@@ -148,14 +147,6 @@ def _warn_if_too_accurate(
         f"of {text} balanced classes. Are there copies of training records in the test, is one "
         "class most of it, or did something else leak?"
     )
-
-
-def _rung(document: dict[str, Any], reads: Summarise) -> RungFound:
-    """A rung as the summary has it, from what select_rung wrote. Learning rates and the like follow
-    from each trial's r, and are computed here."""
-    first, best = document["trials"][0], document["best"]
-    trials = tuple(_trial(one, reads.learner, reads.search) for one in document["trials"])
-    return RungFound(first["epsilon"], first["mu"], trials, Best(best["trial"], best["r"]))
 
 
 def _trial(trial: dict[str, Any], learner: Learner, search: Search) -> TrialFound:

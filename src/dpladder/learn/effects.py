@@ -239,7 +239,11 @@ def effects_of(weights: Sequence[Any], facts: Mapping[str, Any]) -> Additive | N
         facts: all that the file says of itself.
     """
     inference, config = facts.get("inference", {}), facts.get("config", {})
-    mapped, columns = inference.get("map", {}), _columns(inference.get("columns", ()))
+    mapped = inference.get("map", {})
+    columns: tuple[Chosen, ...] = tuple(
+        column if isinstance(column, str) else from_document(Column, column)
+        for column in inference.get("columns", ())
+    )
     curves: Curves = mapped.get("curves", ())
     if len(weights) != 1 or not columns or mapped.get("length") is not None:
         return None
@@ -285,7 +289,3 @@ def with_monotone(
     scale = None if target is None else 1.0
     Additive(head, (*columns,), curves, None, scale, (), labels == MANY).project(directions)
     return (head.astype(np.float32),)
-
-
-def _columns(documents: Sequence[Any]) -> tuple[Chosen, ...]:
-    return tuple(one if isinstance(one, str) else from_document(Column, one) for one in documents)

@@ -46,10 +46,11 @@ def fit_public_head(
             "there is no head to start from. Name a sample that has them, or set learner.public: "
             "none and learner.init: zero."
         )
-    tried = [_cross_validated(x, labels, strength, classes) for strength in STRENGTHS]
-    best = int(np.argmin([loss for loss, _ in tried]))
+    # of each record the loss by a head that was not fitted to it, and whether that is right
+    tried = [_held_out(x, labels, strength, classes) for strength in STRENGTHS]
+    best = int(np.argmin([float(losses.sum()) for losses, _ in tried]))
     head = _fit(x, labels, STRENGTHS[best], classes)
-    share = tried[best][1] / len(labels)
+    share = int(tried[best][1].sum()) / len(labels)
     claim = Claim(
         share - (share * (1 - share) / len(labels)) ** 0.5,
         float(np.bincount(labels).max()) / len(labels),
@@ -78,15 +79,6 @@ def cross_validated(data: Data, classes: int) -> Floats | None:
         return None
     tried = [_held_out(x, labels, strength, classes)[0] for strength in STRENGTHS]
     return min(tried, key=lambda losses: float(losses.sum()))
-
-
-def _cross_validated(
-    x: Floats, labels: NDArray[np.int64], strength: float, classes: int
-) -> tuple[float, int]:
-    """The loss over all records, each by a head that was not fitted to it, and how many are
-    right."""
-    losses, right = _held_out(x, labels, strength, classes)
-    return float(losses.sum()), int(right.sum())
 
 
 def _held_out(

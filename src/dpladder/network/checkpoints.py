@@ -96,27 +96,29 @@ def read_state(path: Path) -> Mapping[str, Any]:
 def _readings(state: Mapping[str, Any], model: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every way to find all of the network in a checkpoint: as it stands, below a prefix, or
     translated by timm."""
-    wanted, heads = model.state_dict(), _head_prefixes(model)
+    wanted = model.state_dict()
+    # what timm calls the heads of this architecture: last_linear, head_dist, ...
+    classifier = model.pretrained_cfg.get("classifier") or ()
+    names = (classifier,) if isinstance(classifier, str) else classifier
+    heads = tuple(f"{name}." for name in names)
     first = next(iter(wanted))
     prefixes = [
         key.removesuffix(first) for key in state if key == first or key.endswith(f".{first}")
     ]
-    within = [(prefix, _strip_prefix(state, prefix)) for prefix in prefixes]
-    readings = [(prefix, tensors) for prefix, tensors in within if _fits(tensors, wanted, heads)]
+    readings = [
+        (prefix, tensors)
+        for prefix in prefixes
+        for tensors in [
+            {key.removeprefix(prefix): state[key] for key in state if key.startswith(prefix)}
+        ]
+        if _fits(tensors, wanted, heads)
+    ]
     if readings:
         yield from ((prefix or "no prefix", _body(tensors, wanted)) for prefix, tensors in readings)
         return
     translated = _translate_checkpoint(state, model)
     if translated is not None and _fits(translated, wanted, heads):
         yield "no prefix", _body(translated, wanted)
-
-
-def _head_prefixes(model: Any) -> tuple[str, ...]:
-    """What timm calls the heads of this architecture: last_linear, head_dist, ..."""
-    classifier = model.pretrained_cfg.get("classifier") or ()
-    return tuple(
-        f"{name}." for name in ((classifier,) if isinstance(classifier, str) else classifier)
-    )
 
 
 def _fits(state: Mapping[str, Any], wanted: Mapping[str, Any], heads: tuple[str, ...]) -> bool:
@@ -139,13 +141,6 @@ def _is_same_shape(state: Mapping[str, Any], key: str, wanted: Any) -> bool:
 def _body(state: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
     """The tensors that the network has, without heads."""
     return {key: state[key] for key in wanted if key in state}
-
-
-def _strip_prefix(state: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """The tensors below a prefix, under the names that they have there."""
-    return {
-        key.removeprefix(prefix): tensor for key, tensor in state.items() if key.startswith(prefix)
-    }
 
 
 def _flat(state: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

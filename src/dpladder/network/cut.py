@@ -149,8 +149,11 @@ def _ancestors_of(last: fx.Node, ends: set[fx.Node | None]) -> set[fx.Node]:
 def _trace_to_cut(model: nn.Module, until: str) -> tuple[fx.Graph, fx.Node]:
     """The network as a graph, and the node that the layer puts out."""
     tracer = Tracer()
+    # what it may be told beside its images stays as it is when nobody tells it
+    options = inspect.signature(model.forward).parameters.values()
+    defaults = {one.name: one.default for one in options if one.default is not one.empty}
     try:
-        graph = tracer.trace(model, _defaults(model))
+        graph = tracer.trace(model, defaults)
     except Exception as error:
         raise BadInput(
             "features.until: this network cannot be cut, because it does not always take the same "
@@ -170,12 +173,6 @@ def _trace_to_cut(model: nn.Module, until: str) -> tuple[fx.Graph, fx.Node]:
             "one."
         )
     return graph, output.node
-
-
-def _defaults(model: nn.Module) -> dict[str, Any]:
-    """What a network may be told beside its images, as it is when nobody tells it."""
-    options = inspect.signature(model.forward).parameters.values()
-    return {one.name: one.default for one in options if one.default is not one.empty}
 
 
 @cache

@@ -651,17 +651,13 @@ def _note_ladder(config: Config, look: LadderToBuy | None) -> Iterator[str]:
             f"{reached:.2g} at most, and the prior's is {prior:.2g}, so they are taken"
         )
     elif look is not None:
-        yield (
-            f"no sweep: {at} {_reason_against_ladder(config)}, so kappa is the prior's (on public "
-            f"data of that strength it reaches {look.blind:.3f} by itself)"
+        best = best_ladder(strength(config), config.features.centre != "none")
+        why = (
+            "a trial's steps would be the public records' more than the private ones'"
+            if _public_outweighs_private(config, best)
+            else "scores would tell less than they cost"
         )
-
-
-def _reason_against_ladder(config: Config) -> str:
-    """The shorter of two reasons: public records dominate a trial, or trials do not pay for
-    themselves."""
-    if _public_outweighs_private(
-        config, best_ladder(strength(config), config.features.centre != "none")
-    ):
-        return "a trial's steps would be the public records' more than the private ones'"
-    return "scores would tell less than they cost"
+        yield (
+            f"no sweep: {at} {why}, so kappa is the prior's (on public data of that strength it "
+            f"reaches {look.blind:.3f} by itself)"
+        )

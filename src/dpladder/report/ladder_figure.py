@@ -56,7 +56,9 @@ def plot_ladder(summary: Summary, path: Path) -> None:
         axes = figure.subplots()
         axes.set_xlabel(AXIS[against].format(round_up_short(summary.delta)))
         axes.set_ylabel(summary.r_label)
-        axes.set_title(_title(summary.experiment, [fit for _, fit in fits]))
+        # what the fit did, once for each way that some target needed
+        ways = [f"{fit.method} ({fit.fallback})" if fit.fallback else fit.method for _, fit in fits]
+        axes.set_title(fill(f"{summary.experiment}: {', or '.join(dict.fromkeys(ways))}", 58))
         axes.set_xlim(log_limits(places, margin=0.15))
         axes.set_ylim(log_limits(summary.r_range))
         log_axis(axes, "x", places)
@@ -70,18 +72,6 @@ def plot_ladder(summary: Summary, path: Path) -> None:
         label = f"score: {summary.scored('correct predictions')}{noised}"
         score_bar(figure, axes, points, label)
         figure.legend(handles=_keys(), loc="outside lower center", ncols=3, fontsize=9)
-
-
-def _curve(fit: FitFound) -> tuple[float, ...]:
-    """Coefficients of r over the figure's axis, the constant first. In kappa, r is proportional to
-    mu, a line through 0."""
-    return (0.0, fit.r_star / fit.mu) if fit.against == "kappa" else fit.coefficients
-
-
-def _title(experiment: str, fits: Sequence[FitFound]) -> str:
-    """What the fit did, once for each way that some target needed."""
-    said = [f"{fit.method} ({fit.fallback})" if fit.fallback else fit.method for fit in fits]
-    return fill(f"{experiment}: {', or '.join(dict.fromkeys(said))}", 58)
 
 
 def _draw_range(axes: Axes, limits: Sequence[float]) -> None:
@@ -111,7 +101,11 @@ def _draw_trials(axes: Axes, rungs: Rungs) -> PathCollection:
 def _draw_fits(axes: Axes, first: float, targets: Targets) -> None:
     """Targets of one sweep mostly share one curve: each curve is drawn once, as far as its furthest
     target."""
-    ends = {_curve(fit): x for x, _, fit in sorted(targets, key=lambda one: one[0])}
+    # in kappa, r is proportional to mu, a line through 0
+    ends = {
+        (0.0, fit.r_star / fit.mu) if fit.against == "kappa" else fit.coefficients: x
+        for x, _, fit in sorted(targets, key=lambda one: one[0])
+    }
     for coefficients, end in ends.items():
         x = np.geomspace(min(first, end), max(first, end), 200)
         r = Polynomial(coefficients)(x)

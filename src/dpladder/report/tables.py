@@ -460,7 +460,11 @@ def grid_table(
     return pd.DataFrame(
         [
             dict(zip(axes, place, strict=True))
-            | {total: _mean_text(tests) for total, tests in row.items()}
+            | {
+                total: with_interval(NoisedFigure(mean, 0.0, low, high))
+                for total, tests in row.items()
+                for mean, low, high in [mean_score(tests)]
+            }
             for place, row in rows.items()
         ]
     )
@@ -474,11 +478,6 @@ def mean_score(tests: Sequence[Tested]) -> tuple[float, float, float]:
     accuracies = [test.accuracy for test in tests]
     mean, half = fmean(accuracies), SDS_OF_95_PERCENT * stdev(accuracies)
     return mean, mean - half, mean + half
-
-
-def _mean_text(tests: Sequence[Tested]) -> str:
-    mean, low, high = mean_score(tests)
-    return with_interval(NoisedFigure(mean, 0.0, low, high))
 
 
 def trials_table(summary: Summary) -> pd.DataFrame:

@@ -42,15 +42,13 @@ def best(arena: Arena, space: Space) -> tuple[float, Search]:
     if place < GRID - 1:
         return grid[place], space.search
     # Twice the steps at the same learning rate is twice the r.
+    fewest, most = space.search.steps
     beyond = [
-        (grid[-1] * 2**times, _longer(space.search, 2**times)) for times in range(1, DOUBLINGS + 1)
+        (grid[-1] * factor, space.search.model_copy(update={"steps": (fewest, factor * most)}))
+        for factor in (2**times for times in range(1, DOUBLINGS + 1))
     ]
     further = [_right_counts(arena, space.learner, search, [r])[0] for r, search in beyond]
     return [(grid[-1], space.search), *beyond][int(np.argmax([counts[-1], *further]))]
-
-
-def _longer(search: Search, times: int) -> Search:
-    return search.model_copy(update={"steps": (search.steps[0], times * search.steps[1])})
 
 
 def _right_counts(

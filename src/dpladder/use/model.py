@@ -240,8 +240,14 @@ class Model:
         names: tuple[str, ...] | None = None
         if self.pooled and (users or source.users) is not None:
             owners = _owners(source, users or source.users or ())
-            rows, problems = _mean_by_user(rows, problems, [*owners.values()])
-            ids = None
+            # the mean of a user's records that can be read, at the precision they are kept at
+            readable = [
+                [one for one in places if problems[one] is None] or places[:1]
+                for places in owners.values()
+            ]
+            means = [rows[places].mean(axis=0, dtype=np.float64) for places in readable]
+            rows = np.array(means).reshape(len(owners), *rows.shape[1:]).astype(rows.dtype)
+            problems, ids = [problems[places[0]] for places in readable], None
             names = tuple(
                 one if isinstance(one, str) else _placeholder_user(source, one) for one in owners
             )
@@ -529,16 +535,6 @@ def _placeholder_user(source: Source, index: int) -> str:
     return place if isinstance(place, str) else f"record {place}"
 
 
-def _mean_by_user(
-    rows: NDArray[Any], problems: Sequence[str | None], owners: Sequence[Sequence[int]]
-) -> tuple[NDArray[Any], list[str | None]]:
-    """For each user the mean of the records that can be read, at the precision they are kept at."""
-    readable = [[one for one in places if problems[one] is None] or places[:1] for places in owners]
-    means = [rows[places].mean(axis=0, dtype=np.float64) for places in readable]
-    pooled = np.array(means).reshape(len(owners), *rows.shape[1:]).astype(rows.dtype)
-    return pooled, [problems[places[0]] for places in readable]
-
-
 def _content(image: Any) -> Any:
     """A path's bytes; bytes, arrays of pixels and what Pillow opened as they are."""
     return bytes_of(Path(image)) if isinstance(image, str | Path) else image
@@ -659,7 +655,13 @@ def _stated(file: Path) -> ModelFacts | None:
                     "names what is wrong; delete it, and dpladder run makes it again, free. Or set "
                     "DPLADDER_HOME to the home that wrote it."
                 )
-            return _model_in(parse_statement(document), results, file)
+            statement = parse_statement(document)
+            for lineage in lineage_facts(statement):
+                for place in lineage.stated.artifacts:
+                    if place_in(results, place).resolve() == file.resolve():
+                        _refuse_changed_files(statement, results, place)
+                        return ModelFacts(lineage, place)
+            return None
     return None
 
 
@@ -674,13 +676,3 @@ def _refuse_changed_files(statement: Statement, results: Path, place: str) -> No
                 "dpladder run restores what was released, free; or move it out of results/, where "
                 "no statement speaks for it."
             )
-
-
-def _model_in(statement: Statement, results: Path, file: Path) -> ModelFacts | None:
-    """What the statement says of the model whose bytes are this very file's."""
-    for lineage in lineage_facts(statement):
-        for place in lineage.stated.artifacts:
-            if place_in(results, place).resolve() == file.resolve():
-                _refuse_changed_files(statement, results, place)
-                return ModelFacts(lineage, place)
-    return None

@@ -8,15 +8,13 @@ autograd.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from dpladder.errors import Refused
 from dpladder.learn.finetune.clipping import gradients
-from dpladder.learn.finetune.forms import LayerGradients
-from dpladder.learn.finetune.owners import Layer, Ownership, untrainable_error
+from dpladder.learn.finetune.owners import Ownership, untrainable_error
 
 CLOSE = 1e-2  # of a gradient's norm: what float32 may round on the way through a deep network
 ROUNDED = 2.0**-14  # of a gradient, which its place may round by: what LOOSE pays for
@@ -89,7 +87,11 @@ def refuse_untrainable(owners: Ownership, views: int, width: int, classes: int) 
     try:
         parts = gradients(owners, x, labels)
         norms = torch.stack([part.squares() for _, part in parts]).sum(0).sqrt()
-        total = _sum_in_vector_order(owners, parts, factor)
+        # the records' gradients, each times its factor, added up in the vector's order
+        total = torch.zeros_like(owners.tuned.base, dtype=torch.float64)
+        for layer, part in parts:
+            for place, part_sum in zip(layer.places, part.sums(factor), strict=True):
+                total[place] += part_sum
     except Exception as error:  # whatever another's layers trip over
         raise untrainable_error(
             owners.rest.names or tuple(owners.tuned.trained), "cannot be computed"
@@ -111,17 +113,6 @@ def _probes(
     """Public random records, as (records, views, width), and labels of theirs."""
     x = owners.tuned.module.draw(random, shape[0] * shape[1]).reshape(shape)
     return x, torch.randint(0, classes, (shape[0],), generator=random)
-
-
-def _sum_in_vector_order(
-    owners: Ownership, parts: Sequence[tuple[Layer, LayerGradients]], factor: Tensor
-) -> Tensor:
-    """The records' gradients, each times its factor, added up in the vector's order."""
-    total = torch.zeros_like(owners.tuned.base, dtype=torch.float64)
-    for layer, part in parts:
-        for place, part_sum in zip(layer.places, part.sums(factor), strict=True):
-            total[place] += part_sum
-    return total
 
 
 def _autograd_gradients(owners: Ownership, x: Tensor, labels: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ Classes are solved one at a time: no more than a few d x d matrices are held.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpladder.config.label_sets import MANY
 from dpladder.learn.interface import Constants, Hyper, Weights
@@ -72,13 +72,18 @@ def train(
     """
     import torch
 
-    from dpladder.learn.moments import as_weights, solve, to_matrix
+    from dpladder.learn.moments import as_weights, eigen, solve, to_matrix
 
     together_query, *of_class = queries
     together = yield together_query.at()
     if constants.labels == MANY:
+        # The first Newton step of each finding's logistic regression from its public bias: log-odds
+        # of records as they are, of their public length.
         targets = yield of_class[0].at()
-        return as_weights(_newton_step_of_findings(together, targets, hyper, learner, constants))
+        values, vectors = eigen(to_matrix(together) / constants.n0, hyper.ridge)
+        directions = (targets / constants.n0 @ vectors / values) @ vectors.T
+        shorter = min(1.0, learner.radius / constants.length)
+        return as_weights(max(constants.classes, 2) * shorter * directions)
 
     def head(label: int, sums: list[Tensor]) -> Tensor:
         moments, target = sums
@@ -90,16 +95,3 @@ def train(
 
     heads = yield from class_by_class(inputs, constants, ask, head)
     return as_weights(torch.stack(heads))
-
-
-def _newton_step_of_findings(
-    together: Any, targets: Tensor, hyper: Hyper, learner: LeastSquares, constants: Constants
-) -> Tensor:
-    """The first Newton step of each finding's logistic regression from its public bias: log-odds of
-    records as they are, of their public length."""
-    from dpladder.learn.moments import eigen, to_matrix
-
-    values, vectors = eigen(to_matrix(together) / constants.n0, hyper.ridge)
-    heads = (targets / constants.n0 @ vectors / values) @ vectors.T
-    shorter = min(1.0, learner.radius / constants.length)
-    return max(constants.classes, 2) * shorter * heads

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.booking import NO_COST, Entry
-from dpladder.privacy.accounting.composition import Figure, compose
+from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.events import Nothing, Partition, Spend
 from dpladder.privacy.accounting.rounding import round_up
 
@@ -144,9 +144,5 @@ def _spent_on_partition(delta: float, spends: Sequence[Spend], partition: Partit
         for (rule, part), figure in parts.items()
         if rule == partition.split_rule and (not partition.parts or part in partition.parts)
     ]
-    worst = max(spends_here, key=_epsilon_of)
+    worst = max(spends_here, key=lambda figure: figure.epsilon)
     return worst.entry
-
-
-def _epsilon_of(figure: Figure) -> float:
-    return figure.epsilon
