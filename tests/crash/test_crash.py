@@ -1,7 +1,6 @@
 """Real processes, killed at every step and at random times, racing for one limit and for one token.
 
-A child is a fork of this process, so each run is cheap. The parent looks at what is left and runs
-again.
+The parent looks at what is left and runs again.
 """
 
 from __future__ import annotations
@@ -13,13 +12,14 @@ import random
 import shutil
 import signal
 import time
-from collections.abc import Callable
-from multiprocessing import get_context
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from crash.processes import forks, run, together
 from support import commit, release
 
 from dpladder.errors import Refused
@@ -46,7 +46,6 @@ pytestmark = pytest.mark.ci
 TERMS = Terms("toy", "add_remove", "record", 1, 1e-5, "hash", lifetime_epsilon=1.0)
 DRAWS = (gaussian("noise", 20.0, 1.0, (4,)),)
 DURABLE = ("link", "replace", "rename", "fsync", "unlink", "mkdir", "rmdir", "open")
-FORK = get_context("fork")
 
 
 def item(trial: int, mu: float = 0.05) -> Item:
@@ -69,23 +68,7 @@ def whole_job(folder: Path) -> None:
     release(ledger, one.job, one.question, "query", one.spends, DRAWS, produce, outputs)
 
 
-def run(work: Callable[[], object], kill_after: float | None = None) -> int:
-    """`work` in a process of its own; how that ended: 0, 1 for an error, -9 when killed."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            work()
-            code = 0
-        finally:
-            os._exit(code)
-    if kill_after is not None:
-        time.sleep(kill_after)
-        os.kill(child, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def dying_at(step: int, before: bool, work: Callable[[], object]) -> Callable[[], object]:
+def die_at(step: int, before: bool, work: Callable[..., object], *given: Any) -> None:
     """`work`, killed just before or just after its step-th call that changes what is on disk."""
     calls = itertools.count(1)
 
@@ -102,12 +85,9 @@ def dying_at(step: int, before: bool, work: Callable[[], object]) -> Callable[[]
 
         return call
 
-    def doomed() -> None:
-        for name in DURABLE:
-            setattr(os, name, patched(getattr(os, name)))
-        work()
-
-    return doomed
+    for name in DURABLE:
+        setattr(os, name, patched(getattr(os, name)))
+    work(*given)
 
 
 def published(folder: Path) -> bytes | None:
@@ -118,7 +98,7 @@ def published(folder: Path) -> bytes | None:
 def assert_whole(folder: Path, seen: set[bytes]) -> None:
     """One run to the end, whatever was there: one charge, one release, never other bytes than were
     published before."""
-    assert run(lambda: whole_job(folder)) == 0
+    assert run(whole_job, folder) == 0
     ledger = Ledger(open_home(folder / "home"), "toy")
     state = load(ledger)
     assert verify(ledger) == []
@@ -131,6 +111,14 @@ def assert_whole(folder: Path, seen: set[bytes]) -> None:
     assert not list((folder / "home" / "staging").iterdir())
 
 
+def look_at_threads() -> None:
+    assert len(os.listdir(f"/proc/{os.getppid()}/task")) == 1
+
+
+def test_what_is_forked_has_a_single_thread() -> None:
+    assert run(look_at_threads) == 0
+
+
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 def test_killed_at_every_step_a_job_is_charged_once_and_published_once(
     tmp_path: Path, before: bool
@@ -138,7 +126,7 @@ def test_killed_at_every_step_a_job_is_charged_once_and_published_once(
     for step in itertools.count(1):
         folder = tmp_path / str(step)
         folder.mkdir()
-        ended = run(dying_at(step, before, lambda folder=folder: whole_job(folder)))
+        ended = run(die_at, step, before, whole_job, folder)
         if ended == 0:
             break
         assert ended == -signal.SIGKILL
@@ -153,7 +141,7 @@ def test_killed_again_and_again_a_job_still_completes(tmp_path: Path, seed: int)
     choose = random.Random(seed)
     seen: set[bytes] = set()
     for _ in range(8):
-        run(dying_at(choose.randint(1, 60), choose.random() < 0.5, lambda: whole_job(tmp_path)))
+        run(die_at, choose.randint(1, 60), choose.random() < 0.5, whole_job, tmp_path)
         seen |= {published(tmp_path)} - {None}
     assert_whole(tmp_path, seen)
 
@@ -161,12 +149,12 @@ def test_killed_again_and_again_a_job_still_completes(tmp_path: Path, seed: int)
 def test_killed_at_random_times(tmp_path: Path) -> None:
     choose = random.Random(1)
     start = time.perf_counter()
-    run(lambda: whole_job(tmp_path / "timing"))
+    run(whole_job, tmp_path / "timing")
     usual = time.perf_counter() - start
     for attempt in range(60):
         folder = tmp_path / str(attempt)
         folder.mkdir()
-        run(lambda folder=folder: whole_job(folder), kill_after=choose.uniform(0.0, 1.2 * usual))
+        run(whole_job, folder, kill_after=choose.uniform(0.0, 1.2 * usual))
         assert_whole(folder, {published(folder)} - {None})
 
 
@@ -175,7 +163,7 @@ def test_two_runs_of_one_job_at_once_publish_the_same_bytes(tmp_path: Path) -> N
     for attempt in range(10):
         folder = tmp_path / str(attempt)
         folder.mkdir()
-        workers = [FORK.Process(target=whole_job, args=(folder,)) for _ in range(4)]
+        workers = [forks().Process(target=whole_job, args=(folder,)) for _ in range(4)]
         for worker in workers:
             worker.start()
         workers[attempt % 4].kill()
@@ -187,25 +175,8 @@ def test_two_runs_of_one_job_at_once_publish_the_same_bytes(tmp_path: Path) -> N
         assert_whole(folder, seen | ({published(folder)} - {None}))
 
 
-def together(work: Callable[[int], object], processes: int) -> list[object]:
-    """What each process returned, all let loose at the same moment; the text of a refusal counts as
-    a return."""
-    gate, answers = FORK.Barrier(processes), FORK.SimpleQueue()
-
-    def one(number: int) -> None:
-        gate.wait()
-        try:
-            answers.put((number, work(number)))
-        except Refused as refusal:
-            answers.put((number, str(refusal)))
-
-    workers = [FORK.Process(target=one, args=(number,)) for number in range(processes)]
-    for worker in workers:
-        worker.start()
-    found = dict(answers.get() for _ in workers)
-    for worker in workers:
-        worker.join()
-    return [found[number] for number in range(processes)]
+def no_locks(*_: object) -> None:
+    raise OSError(38, "Function not implemented")
 
 
 @pytest.fixture(params=["with locks", "without locks"])
@@ -214,23 +185,19 @@ def ledger(
 ) -> Ledger:
     """Nothing may rest on the queue, so every race is run without it too."""
     if request.param == "without locks":
-
-        def no_locks(*_: object) -> None:
-            raise OSError(38, "Function not implemented")
-
         monkeypatch.setattr("dpladder.privacy.ledger.journal.fcntl.flock", no_locks)
     return open_ledger(open_home(tmp_path / "home"), TERMS)
+
+
+def reserve_share(ledger: Ledger, share: float, number: int) -> LedgerCharge:
+    return reserve(ledger, [item(number, share)])[0]
 
 
 def test_sixteen_processes_never_reserve_more_than_the_limit_and_lose_nothing(
     ledger: Ledger,
 ) -> None:
     share = gdp.mu_from_epsilon(1.0, 1e-5) / 3.0001  # nine fit
-
-    def work(number: int) -> object:
-        return reserve(ledger, [item(number, share)])[0]
-
-    answers = together(work, 16)
+    answers = together(partial(reserve_share, ledger, share), 16)
     granted = {answer.token for answer in answers if isinstance(answer, LedgerCharge)}
     state = load(ledger)
     assert len(granted) == 9
@@ -240,18 +207,18 @@ def test_sixteen_processes_never_reserve_more_than_the_limit_and_lose_nothing(
     assert verify(ledger) == []
 
 
+def commit_or_refund(ledger: Ledger, held: LedgerCharge, number: int) -> object:
+    time.sleep(0.002 * random.Random(held.token + str(number)).random())
+    if number % 2:
+        return refund(ledger, [held.token])
+    return commit(ledger, held.token, f"query {held.token}", held.spends).status
+
+
 def test_commit_and_refund_racing_for_one_token_exactly_one_wins(ledger: Ledger) -> None:
     won = []
     for trial in range(15):
         (held,) = reserve(ledger, [item(trial)])
-
-        def work(number: int, held: Any = held) -> object:
-            time.sleep(0.002 * random.Random(held.token + str(number)).random())
-            if number % 2:
-                return refund(ledger, [held.token])
-            return commit(ledger, held.token, f"query {held.token}", held.spends).status
-
-        answers = together(work, 4)
+        answers = together(partial(commit_or_refund, ledger, held), 4)
         status = load(ledger).charges[held.token].status
         assert status in ("COMMITTED", "REFUNDED")
         for number, answer in enumerate(answers):
@@ -262,32 +229,31 @@ def test_commit_and_refund_racing_for_one_token_exactly_one_wins(ledger: Ledger)
     assert verify(ledger) == []
 
 
+def commit_and_finish(ledger: Ledger, held: Sequence[LedgerCharge], number: int) -> object:
+    commit(ledger, held[number].token, f"query {number}", held[number].spends)
+    return finish(ledger, held[number].token, f"output {number}").output
+
+
 def test_many_committers_none_lost(ledger: Ledger) -> None:
     held = reserve(ledger, [item(trial, 0.01) for trial in range(40)])
-
-    def work(number: int) -> object:
-        commit(ledger, held[number].token, f"query {number}", held[number].spends)
-        return finish(ledger, held[number].token, f"output {number}").output
-
-    assert together(work, 40) == [f"output {number}" for number in range(40)]
+    assert together(partial(commit_and_finish, ledger, held), 40) == [
+        f"output {number}" for number in range(40)
+    ]
     assert {h.status for h in load(ledger).charges.values()} == {"DONE"}
     assert verify(ledger) == []
 
 
-def test_two_attempts_at_one_query_share_its_nonce_and_the_first_output(ledger: Ledger) -> None:
-    (held,) = reserve(ledger, [item(0)])
-
-    def work(number: int) -> object:
+def finish_or_see_it_done(ledger: Ledger, held: LedgerCharge, number: int) -> object:
+    try:
         nonce = commit(ledger, held.token, "query", held.spends).nonce
         return nonce, finish(ledger, held.token, f"output {number}").output
+    except Refused as refusal:
+        return "DONE" if "DONE" in str(refusal) else str(refusal)
 
-    def lenient(number: int) -> object:
-        try:
-            return work(number)
-        except Refused as refusal:
-            return "DONE" if "DONE" in str(refusal) else str(refusal)
 
-    answers = set(together(lenient, 8)) - {"DONE"}
+def test_two_attempts_at_one_query_share_its_nonce_and_the_first_output(ledger: Ledger) -> None:
+    (held,) = reserve(ledger, [item(0)])
+    answers = set(together(partial(finish_or_see_it_done, ledger, held), 8)) - {"DONE"}
     assert len(answers) == 1, answers
     assert verify(ledger) == []
 
@@ -298,19 +264,19 @@ def test_the_key_removed_between_attempts_stops_the_next_one_and_its_return_mend
     for step in (20, 40, 60):
         folder = tmp_path / str(step)
         folder.mkdir()
-        run(dying_at(step, True, lambda folder=folder: whole_job(folder)))
+        run(die_at, step, True, whole_job, folder)
         key = folder / "home" / "key"
         key.rename(folder / "key")
-        assert run(lambda folder=folder: whole_job(folder)) == 1
+        assert run(whole_job, folder) == 1
         assert not key.exists()
         (folder / "key").rename(key)
         assert_whole(folder, {published(folder)} - {None})
 
 
 def test_a_ledger_rolled_back_after_a_crash_is_found_by_its_anchor(tmp_path: Path) -> None:
-    run(dying_at(30, True, lambda: whole_job(tmp_path)))
+    run(die_at, 30, True, whole_job, tmp_path)
     shutil.copytree(tmp_path / "home" / "ledger", tmp_path / "backup")
-    assert run(lambda: whole_job(tmp_path)) == 0
+    assert run(whole_job, tmp_path) == 0
     ledger = Ledger(open_home(tmp_path / "home"), "toy")
     anchor = head(ledger)
     shutil.rmtree(ledger.home.ledgers)

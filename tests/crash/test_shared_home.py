@@ -9,10 +9,10 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
+from crash.processes import forks
 from support import commit
 
 from dpladder.errors import Refused
@@ -66,9 +66,8 @@ def test_processes_on_both_are_charged_once_each(homes: list[Home]) -> None:
     ledgers = [open_ledger(home, TERMS) for home in homes]
     items = [item(trial, 1e3) for trial in range(PROCESSES)]
     held = reserve(ledgers[0], items)
-    fork = get_context("fork")
     workers = [
-        fork.Process(target=whole_life, args=(ledgers[place % 2], each.token, items[place]))
+        forks().Process(target=whole_life, args=(ledgers[place % 2], each.token, items[place]))
         for place, each in enumerate(held)
     ]
     for worker in workers:
