@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 import time
 from collections.abc import Callable
 from functools import cache
@@ -18,18 +19,19 @@ from typing import Any
 
 from dpladder.errors import Refused
 
-LOADED = [f"tests.crash.test_{name}" for name in ("crash", "own_code", "shared_home")]
-"""What the fresh Python loads, by the names that pytest gives it: so its forks know it."""
+NAMES = ("crash.test_crash", "crash.test_own_code", "crash.test_shared_home", "month.driver")
 TESTS = Path(__file__).parents[1]
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
 
 
 @cache
 def forks() -> ForkServerContext:
-    """The context whose processes are forks of that Python. They take modules, functions of modules
-    and values from here; what is patched here they do not see."""
+    """The context whose processes are forks of that Python. They take functions of modules and
+    values from here; what is patched here they do not see."""
     context = get_context("forkserver")
-    context.set_forkserver_preload(LOADED)
+    # by the names that pytest gives them; what is not loaded here, no fork needs
+    names = [known for name in NAMES for known in (name, f"tests.{name}") if known in sys.modules]
+    context.set_forkserver_preload(names)
     here = dict(os.environ)
     paths = [*map(str, (TESTS, TESTS.parent)), *filter(None, [here.get("PYTHONPATH")])]
     os.environ.update(ONE_THREAD, PYTHONPATH=os.pathsep.join(paths))
@@ -43,7 +45,7 @@ def forks() -> ForkServerContext:
 
 def run(work: Callable[..., object], *given: Any, kill_after: float | None = None) -> int:
     """`work` in a process of its own; how that ended: 0, 1 for an error, -9 when killed."""
-    child = forks().Process(target=work, args=given)
+    child = forks().Process(target=_work, args=(dict(os.environ), work, *given))
     child.start()
     if kill_after is not None:
         time.sleep(kill_after)
@@ -51,6 +53,12 @@ def run(work: Callable[..., object], *given: Any, kill_after: float | None = Non
     child.join()
     assert child.exitcode is not None
     return child.exitcode
+
+
+def _work(environment: dict[str, str], work: Callable[..., object], *given: Any) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+    work(*given)
 
 
 def together(work: Callable[[int], object], processes: int) -> list[object]:

@@ -18,8 +18,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import yaml
-from crash.test_crash import dying_at
-from crash.test_crash import run as in_a_child
+from crash.processes import run
+from crash.test_crash import die_at
 from support import opened_workflow
 
 from dpladder.cli import main
@@ -74,12 +74,12 @@ def by_command(folder: Path, *force: str) -> Ended:
 def killed_in_process(folder: Path, step: int, before: bool) -> int:
     """A run that is killed at its step-th change of what is on disk, or ends before; its exit
     code."""
-    return in_a_child(dying_at(step, before, lambda: in_process(folder)))
+    return run(die_at, step, before, in_process, folder)
 
 
 def killed_by_time(folder: Path, step: int, before: bool) -> int:
     """The same as people run it, killed with all its jobs after twentieths of a second."""
-    run = subprocess.Popen(
+    running = subprocess.Popen(
         _command(),
         cwd=folder,
         stdout=subprocess.DEVNULL,
@@ -87,10 +87,10 @@ def killed_by_time(folder: Path, step: int, before: bool) -> int:
         start_new_session=True,
     )
     try:
-        run.wait(step / 20)
+        running.wait(step / 20)
     except subprocess.TimeoutExpired:
-        os.killpg(run.pid, signal.SIGKILL)
-    return run.wait()
+        os.killpg(running.pid, signal.SIGKILL)
+    return running.wait()
 
 
 def _command(*force: str) -> list[str]:

@@ -225,7 +225,7 @@ def test_a_plan_that_snakemake_forgot_is_named(story):
 @pytest.mark.parametrize("step", range(365, 545, 12))
 def test_killed_anywhere_a_project_pays_once(story, step):
     configure(story.folder, story.wish.config(story.data))
-    killed_in_process(story.folder, step, before=True)
+    assert killed_in_process(story.folder, step, before=True) == -9
     assert story.finish() == 3
 
 
