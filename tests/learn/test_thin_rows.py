@@ -121,14 +121,17 @@ def test_a_record_adds_the_same_wherever_it_stands():
     assert max(np.abs(one - each[0]).max() for one in each) < 1e-11
 
 
-@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 1e30])
-def test_a_row_that_is_no_number_adds_nothing(wrong):
+@pytest.mark.parametrize(
+    ("column", "wrong"), [*((c, w) for c in (1, 3) for w in (np.nan, np.inf, -np.inf)), (3, 1e30)]
+)
+def test_a_row_that_is_no_number_adds_nothing(column, wrong):
+    """Column 1 is told by its hats, which are numbers even so."""
     rows, labels = table()
     weights, link = heads(2, 2, mapped(rows).shape[-1] + 1), Link()
     others = np.arange(COUNT) != 40
     expected = summed(records_of(mapped(rows[others]), labels[others]), weights, link)
     broken = Mapped(rows, Map(mapped(rows).map.mean, curves=CURVES))
-    rows[40, 3] = wrong
+    rows[40, column] = wrong
     found = summed(records_of(broken, labels), weights, link)
     assert np.isfinite(found).all()
     assert np.abs(found - expected).max() < 1e-11
@@ -166,6 +169,16 @@ def test_a_sample_is_summed_alike():
     expected = summed(records_of(mapped(rows[mask]), labels[mask]), weights, link)
     found = summed(records, weights, link, records.select_rows(mask))
     assert np.abs(found - expected).max() < 1e-11
+
+
+def test_a_number_is_told_by_its_hats():
+    """And is not kept itself: two hats are, of three columns, and four products."""
+    rows, labels = table()
+    records = records_of(mapped(rows), labels, bias=False)
+    kept = records.features.ends[1:COUNT] - records.features.ends[: COUNT - 1]
+    assert kept.max() == 2 + 3 * 2 + 4
+    whole = torch.from_numpy(mapped(rows)[:])
+    assert torch.allclose(records.block(slice(0, COUNT))[:, 0], whole, atol=1e-6)
 
 
 def test_losses_see_the_whole_rows():

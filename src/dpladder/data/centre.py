@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.curves import Curves, curves_of
+from dpladder.config.curves import Curves, curves_of, width_of_block
 from dpladder.config.dataset_sections import Chosen, Cross
 from dpladder.config.depths import in_words
 from dpladder.config.features_sections import LAST, Features, Length, Mean
@@ -30,7 +30,7 @@ from dpladder.data.depths import (
     depths_taken,
 )
 from dpladder.errors import BadInput
-from dpladder.privacy.arrays import curves_width, map_rows, with_curves
+from dpladder.privacy.arrays import Floats, curves_width, map_rows, with_curves
 
 BLOCK = 8192  # rows held in float64 at a time
 
@@ -124,9 +124,22 @@ class Mapped:
         return by.mean if by.constant == 0 else None
 
     @property
+    def sums_of_hats(self) -> dict[int, tuple[int, Floats]]:
+        """Numbers that are told by their hats, whose knots reach over the whole range: where each
+        stands, where its hats begin, and the knots. Hats times knots sum up to the number."""
+        starts = np.cumsum([self.stored.shape[-1], *map(width_of_block, self.map.curves)])
+        return {
+            bases[0][0]: (int(start), np.array(bases[0][1]))
+            for start, bases in zip(starts, self.map.curves, strict=False)
+            if len(bases) == 1
+        }
+
+    @property
     def most(self) -> int:
-        """How many numbers of a row are not zero, before it loses that: of each basis two are."""
-        return int(self.stored.shape[-1]) + sum(2 ** len(bases) for bases in self.map.curves)
+        """How many numbers of a row are not zero, before it loses that, nor told by others: of each
+        basis two are."""
+        alone = int(self.stored.shape[-1]) - len(self.sums_of_hats)
+        return alone + sum(2 ** len(bases) for bases in self.map.curves)
 
     def before_loss(self, rows: Any) -> NDArray[np.float32]:
         """Rows before they lose it."""

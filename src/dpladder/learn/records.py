@@ -291,16 +291,25 @@ def _thin_rows(features: Any, loses: NDArray[np.float64], more: int, gram: Tenso
         gram: gets the rows' squared lengths, the bias left out.
     """
 
+    summed, width = [*features.sums_of_hats], features.shape[-1]
+    spans = thin_rows.spans(features.sums_of_hats, len(loses))
+    lines = spans[:width, summed]
+
     def blocks() -> Iterator[NDArray[np.float32]]:
         for rows in _slices(len(features), LONGEST_SINGLE):  # in full for a moment
             x = features.before_loss(rows)
-            squares = ((x - loses[: x.shape[1]]) ** 2).sum(axis=1)
-            squares[np.count_nonzero(x, axis=1) > features.most] = np.inf
+            finite = np.isfinite(x[:, summed]).all(axis=1)
+            x[:, summed] = 0.0
+            full = x.astype(np.float64)
+            full[:, summed] = x @ lines
+            full -= loses[:width]
+            squares = (full**2).sum(axis=1)
+            squares[~finite | (np.count_nonzero(x, axis=1) > features.most)] = np.inf
             gram[rows] = torch.from_numpy(squares)[:, None, None]
             x[~(squares <= LONGEST)] = 0.0  # no number among them
             yield x
 
-    return thin_rows.gather(blocks(), len(features) + more, features.most, loses)
+    return thin_rows.gather(blocks(), len(features) + more, features.most, loses, spans)
 
 
 def _slices(count: int, size: int) -> list[slice]:

@@ -2,7 +2,8 @@
 
 Of a number's hats two are above 0 at most (privacy/arrays.py), and then rows lose their mean. So
 only what is not zero is kept, and the mean is left to the sums: (h - m) w = h w - m w, and the sum
-of r (h - m) is that of r h, less m times that of r.
+of r (h - m) is that of r h, less m times that of r. The number itself is a sum of its hats, so it
+is left to the sums, too.
 
 A row is multiplied by itself, number after number, so it is rounded alike wherever it stands. What
 it adds to a sum is rounded in float64 alone.
@@ -10,13 +11,13 @@ it adds to a sum is rounded in float64 alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, lil_array
 from torch import Tensor
 
 from dpladder.privacy.arrays import Floats
@@ -32,12 +33,14 @@ class ThinRows:
         numbers, columns: what is not zero, row after row, and where in its row each stands.
         ends: int64 (records + 1,), where each row begins, and the last one ends.
         loses: float64 (width,), what every row loses: the mean, and -1 for a bias.
+        spans: float64 (width, width), what makes a whole row of the numbers that are kept.
     """
 
     numbers: NDArray[np.float32]
     columns: NDArray[np.uint16]
     ends: NDArray[np.int64]
     loses: Floats
+    spans: csr_array
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -61,7 +64,7 @@ class ThinRows:
 
     def dense(self, rows: slice | Tensor) -> Tensor:
         """Some rows in full, float32 (rows, 1, width)."""
-        full = self.read(rows).toarray() - self.loses
+        full = (self.read(rows) @ self.spans).toarray() - self.loses
         return torch.from_numpy(full.astype(np.float32))[:, None]
 
 
@@ -87,7 +90,8 @@ class ThinProducts:
     def logits(self, x: csr_array) -> Tensor:
         """float32 (outputs, records)."""
         lost = (self.heads @ self.rows.loses).astype(np.float32)
-        logits = np.stack([x @ head for head in self.heads.astype(np.float32)])
+        heads = (self.heads @ self.rows.spans.T).astype(np.float32)
+        logits = np.stack([x @ head for head in heads])
         outputs = torch.from_numpy(logits - lost[:, None])
         return _pairs(torch.zeros_like(outputs), outputs) if self.opposite else outputs
 
@@ -95,8 +99,8 @@ class ThinProducts:
         """The sum over records of residual times row, float64 (outputs, width)."""
         factors = (residual[1::2] if self.opposite else residual).double().numpy()
         wide = csr_array((x.data.astype(np.float64), x.indices, x.indptr), shape=x.shape).T
-        sums = np.stack([wide @ factor - factor.sum() * self.rows.loses for factor in factors])
-        total = torch.from_numpy(sums)
+        sums = np.stack([wide @ factor for factor in factors]) @ self.rows.spans
+        total = torch.from_numpy(sums - factors.sum(1, keepdims=True) * self.rows.loses)
         return _pairs(-total, total) if self.opposite else total
 
 
@@ -107,14 +111,31 @@ def products_with(rows: ThinRows, weights: Tensor, opposite: bool) -> ThinProduc
     return ThinProducts(rows, heads.reshape(-1, heads.shape[2]), opposite)
 
 
-def gather(blocks: Iterable[NDArray[np.float32]], rows: int, most: int, loses: Floats) -> ThinRows:
+def spans(sums_of_hats: Mapping[int, tuple[int, Floats]], width: int) -> csr_array:
+    """What makes a whole row of the numbers that are kept.
+
+    Args:
+        sums_of_hats: numbers that hats tell, as `Mapped` has them (data/centre.py).
+        width: of a row.
+    """
+    spans = lil_array((width, width))
+    spans.setdiag(1.0)
+    for number, (first, knots) in sums_of_hats.items():
+        spans[number, number] = 0.0
+        spans[first : first + len(knots), number] = knots
+    return csr_array(spans)
+
+
+def gather(
+    blocks: Iterable[NDArray[np.float32]], rows: int, most: int, loses: Floats, spans: csr_array
+) -> ThinRows:
     """Rows of which only what is not zero is ever in memory.
 
     Args:
-        blocks: rows before they lose anything, in order.
+        blocks: rows before they lose anything, less the numbers that hats tell, in order.
         rows: how many there are to be; those behind the blocks' own are zeros.
         most: numbers of a row that are not zero.
-        loses: as `ThinRows` has it.
+        loses, spans: as `ThinRows` has them.
     """
     numbers, columns = np.empty(rows * most, np.float32), np.empty(rows * most, np.uint16)
     ends = np.zeros(rows + 1, np.int64)
@@ -127,7 +148,7 @@ def gather(blocks: Iterable[NDArray[np.float32]], rows: int, most: int, loses: F
         ends[done + 1 : behind + 1] = used + np.bincount(row, minlength=len(block)).cumsum()
         done, used = behind, here.stop
     ends[done + 1 :] = used
-    return ThinRows(numbers[:used], columns[:used], ends, loses)
+    return ThinRows(numbers[:used], columns[:used], ends, loses, spans)
 
 
 def _pairs(first: Tensor, second: Tensor) -> Tensor:
