@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dpladder.config.load import overlay, resolve
@@ -45,6 +46,21 @@ def test_scores_that_noise_decides_are_told() -> None:
 def test_scores_that_tell_something_are_not() -> None:
     assert told({"dataset": {"nominal_size": 60_000}}) == ()
     assert told({"sweep": {"rungs": []}}) == ()
+
+
+@pytest.mark.parametrize(("classes", "weak", "strong"), [(10, 350, 450), (2, 650, 850)])
+def test_probabilities_that_may_say_less_than_the_base_rate_are_told(
+    classes: int, weak: int, strong: int, tmp_path: Path
+) -> None:
+    np.savez(tmp_path / "rows.npz", features=np.eye(classes), labels=np.arange(classes))
+
+    def of(units: int) -> tuple[str, ...]:
+        source = {"source": f"npz:{tmp_path}/rows.npz", "classes": classes}
+        return told({"dataset": source | {"nominal_size": units}, "sweep": {"rungs": []}})
+
+    [words] = of(weak)
+    assert "may say less than how frequent each class is" in words
+    assert of(strong) == ()
 
 
 @pytest.mark.parametrize(("limit", "found"), [(10.5, "66.9 %"), (90.0, "100.0"), (1e6, "100.0")])
@@ -179,7 +195,8 @@ def test_how_measures_share_their_price_is_told() -> None:
 
 
 def test_totals_above_the_total_are_told() -> None:
-    [only] = told({"sweep": {"rungs": []}, "final": {"targets": [0.5, 4.0]}})
+    of_more = {"dataset": {"nominal_size": 1000}}
+    [only] = told(of_more, {"sweep": {"rungs": []}, "final": {"targets": [0.5, 4.0]}})
     assert "up to 4, above privacy.epsilon: 1" in only
 
 

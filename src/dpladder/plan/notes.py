@@ -21,7 +21,7 @@ from dpladder.config.sources import count_of_classes
 from dpladder.plan import follows
 from dpladder.plan.cost import needed_share, trial_budget
 from dpladder.plan.mechanisms import AUTHORS_WORD, BROUGHT
-from dpladder.plan.resolve import public_weight
+from dpladder.plan.resolve import public_weight, strength
 from dpladder.plan.unit_counts import note_unit_counts
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.rounding import round_up_short
@@ -32,6 +32,8 @@ from dpladder.search.sweep_value import ceiling
 # deviations of a score's noise that should lie between the worst and the best trial there can be
 ROOM = 4.0
 LITTLE = 0.1  # of accuracy
+# n0 mu below which probabilities may say less than the base rate (docs/measurements/models.md)
+WEAK_TWO, WEAK_MORE = 200.0, 100.0
 LOOSE = 10.0  # an epsilon above which the plan says what that protects
 VAST = 500.0  # an epsilon above which no mu has to be found
 # of mu^2, for the head that a network starts from (docs/measurements/learners.md)
@@ -71,6 +73,7 @@ def notes(project: Project) -> tuple[str, ...]:
             *_shares(config),
             *_test(config),
             *_rarest(config),
+            *_note_weak_probabilities(config),
             *_note_idle_keys(config),
         )
     )
@@ -391,6 +394,19 @@ def _rarest(config: Config) -> Iterator[str]:
             f"fewer than {math.ceil(least)} records of one, and {share:.1%} of the {size} that the "
             f"test part has at most are {round(share * size)}. Give evaluate.epsilon more, or the "
             "test part more of the units (dataset.split.test)."
+        )
+
+
+def _note_weak_probabilities(config: Config) -> Iterator[str]:
+    """What was measured of weak trainings, whose probabilities people would act on."""
+    dataset, n0_mu = config.dataset, strength(config)
+    two = count_of_classes(dataset.source, dataset.classes) == 2
+    of_classes = config.task == "classification" and dataset.labels == 1
+    if of_classes and n0_mu < (WEAK_TWO if two else WEAK_MORE):
+        yield (
+            f"n0*mu = {n0_mu:.3g}: where one class is rare, probabilities of a training as weak as "
+            "this may say less than how frequent each class is. Rank by them, or give it more "
+            "epsilon or more units."
         )
 
 
