@@ -188,8 +188,8 @@ TABLE = {
 
 REFUSED = {
     "degree": (edit({"fit": {"degree": 2}}), f"{AGAIN}.*fit.degree was 1, is 2"),
-    "one trial more": (edit({"sweep": {"rungs": FOUR_TRIALS}}), f"{AGAIN}.*rungs\[2\].trials was"),
-    "one rung's epsilon": (edit({"sweep": {"rungs": DEARER_RUNG}}), f"{AGAIN}.*rungs\[1\].epsilon was"),
+    "one trial more": (edit({"sweep": {"rungs": FOUR_TRIALS}}), f"{AGAIN}.*trials was"),
+    "one rung's epsilon": (edit({"sweep": {"rungs": DEARER_RUNG}}), f"{AGAIN}.*epsilon was"),
     "range of steps": (
         edit({"sweep": {"search": {"steps": [2, 9]}}}),
         rf"{AGAIN}.*Edited .*: sweep.search.steps was \[2, 8\], is \[2, 9\]",
