@@ -19,6 +19,7 @@ from counted import figures_from
 from made_up import EFFECTS, from_json, statement
 from made_up import summary as made_up
 
+from dpladder.learn.measures.figures import R2
 from dpladder.learn.measures.tested import Perplexity, figure_text, with_interval
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.rounding import NoisedFigure, plain_number
@@ -346,6 +347,8 @@ def test_a_share_of_too_few_records_is_not_told_and_its_interval_is():
     assert figure_text(surely, "percent") == "90.0%"
     assert figure_text(hardly, "percent") == "too few records to say"
     assert with_interval(hardly) == "too few records to say (55.0–100.0)"
+    hardly_less = NoisedFigure(0.53, 0.34, -0.61, 0.73)
+    assert with_interval(hardly_less, R2.style) == "too few records to say (-0.61 to 0.73)"
     assert with_interval(NoisedFigure(0.01, 0.02, -0.03, 0.05)) == "1.0% (-3.0% to 5.0%)"
     assert with_interval(NoisedFigure(0.9, 0.0)) == "90.0%"  # an exact count of all there is
 

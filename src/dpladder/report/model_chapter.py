@@ -160,8 +160,8 @@ def _beside(summary: Summary, test: Tested) -> Iterator[str]:
         )
         r2 = test.figures.get(R2.name)
         if r2 is not None:
-            low, high = ends_text(r2, "number")
-            yield f"R² {figure_text(r2, 'number')} ({low} to {high})"
+            low, high = ends_text(r2, R2.style)
+            yield f"R² {figure_text(r2, R2.style)} ({low} to {high})"
     if headline.baseline is not None:
         name = f"{headline.baseline_name} reaches"
         yield str(replace(headline, name=name, figure=headline.baseline))

@@ -18,7 +18,7 @@ from dpladder.config.evaluate_sections import score_name
 from dpladder.config.features_sections import FOLDER, HUGGING_FACE, LAST
 from dpladder.config.level_texts import number_as_text
 from dpladder.data.columns import levels_of, name_of, restored_columns
-from dpladder.learn.measures.figures import FIGURES, OF_FINDINGS, R2, MeasuredFigure
+from dpladder.learn.measures.figures import FIGURES, OF_FINDINGS, MeasuredFigure
 from dpladder.learn.measures.tested import ClassTested, Tested, with_interval
 from dpladder.network.facts import INPUT
 from dpladder.privacy.accounting.rounding import NoisedFigure, markdown_cell, percent, round_nearest
@@ -216,7 +216,7 @@ def _scores(model: Model) -> dict[str, Any]:
 
 def _in_unit(measured: NoisedFigure, figure: MeasuredFigure, tested: Tested) -> str:
     """A figure with its interval, and the unit of what is a number's own."""
-    unit = tested.unit if figure.style == "number" and figure is not R2 else ""
+    unit = tested.unit if figure.style == "number" else ""
     return f"{with_interval(measured, figure.style)} {unit}".rstrip()
 
 

@@ -225,7 +225,7 @@ F1 = MeasuredFigure("f1", "F1", {"answers": f1_of_answers, "by_finding": f1_of_f
 
 RMSE = MeasuredFigure("rmse", "RMSE", {}, "number")
 MAE = MeasuredFigure("mae", "mean absolute error", {}, "number")
-R2 = MeasuredFigure("r2", "R²", {}, "number")
+R2 = MeasuredFigure("r2", "R²", {}, "area")  # a share, and so it may say little
 RMSE_OF_MEAN = MeasuredFigure("rmse_of_mean", "RMSE of always saying the mean", {}, "number")
 
 # --- calibration ---
