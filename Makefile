@@ -26,7 +26,7 @@ env: ## make .venv hold exactly what the lock names (every target below does thi
 demo: env ## tune and train on 5,000 real images at a total of epsilon = 1
 	@$(RUN) dpladder run
 
-test: env ## fast tests: units, and real workflow runs on tiny data (4 minutes on two cores)
+test: env ## fast tests: units, and real workflow runs on tiny data (3 minutes on two cores)
 	@$(PY) -m pytest $(PARALLEL) -m "not long and not ci and not weaker" tests $(ELSEWHERE)
 
 test-ci: env ## what CI runs besides: a whole run a family, crashes, short audits, a few planted bugs
