@@ -355,3 +355,54 @@ def test_units_known_by_another_column_are_refused_before_anything_is_charged(
     assert told in " ".join(capsys.readouterr().err.split())
     configure(base)
     assert main(["plan"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "refused"),
+    [
+        ({}, True),
+        ({"dataset": {"lineage": "others"}}, False),
+        ({"respend": True}, False),
+        ({"dataset": {"version": 2}}, False),
+        ({"dataset": {"columns": [{"name": "height", "range": [0, 250]}, "age"]}}, False),
+    ],
+)
+def test_a_table_without_a_common_column_is_refused_before_anything_is_reserved(
+    change: Changes, refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    """Another project took the name of a lineage that its home knows. It says how to go on; a
+    label, a column or a version of its own is no other people's data."""
+    monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
+    base: dict[str, Any] = {
+        "dataset": {
+            "lineage": "patients",
+            "source": "csv:data/table.csv",
+            "nominal_size": 1000,
+            "label": "label",
+            "classes": ["well", "ill"],
+            "columns": [{"name": "age", "range": [0, 100]}],
+        },
+        "features": {"model": "none"},
+        "privacy": {"epsilon": 1.0, "delta": 1e-6},
+    }
+    other = merged(base, {"dataset": {"columns": [{"name": "height", "range": [0, 250]}]}})
+    for folder in ("first", "second"):
+        (tmp_path / folder / "data").mkdir(parents=True)
+        (tmp_path / folder / "data" / "table.csv").write_text("age,height,dose,label\n")
+    monkeypatch.chdir(tmp_path / "first")
+    configure(base)
+    planned = parsed()
+    reserve(planned, due_of(planned), "local")
+    ledger = Ledger(open_home(), "patients")
+    charge = next(iter(book.load(ledger).charges.values()))
+    commit(ledger, charge.token, "0" * 64, charge.spends)
+    monkeypatch.chdir(tmp_path / "second")
+    configure(other, change)
+    assert main(["plan"]) == refused
+    told = " ".join(capsys.readouterr().err.split())
+    assert ('columns ["age"], and this config has ["height"]' in told) == refused
+    assert ("a name of its own, dataset.lineage" in told) == refused
+    monkeypatch.chdir(tmp_path / "first")  # an edit in a folder that ran already
+    configure(other, {"dataset": {"classes": ["0", "1"]}})
+    main(["plan"])
+    assert "none in common" not in capsys.readouterr().err

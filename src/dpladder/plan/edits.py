@@ -12,6 +12,7 @@ import contextlib
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from dpladder.config import Config
@@ -29,7 +30,7 @@ from dpladder.privacy.ledger.state import Item, PlanNote, State, Terms
 from dpladder.privacy.statement.documents import FINALS
 
 ABSENT = "nothing"
-COUNTS = "count_units"
+COUNTS, VERSION = "count_units", "dataset.version"
 LONGEST = 120  # characters of a value in a message
 # keys that jobs read as facts; a note from before they were noted says nothing of them
 KEYS_OF_FACTS = (
@@ -115,6 +116,41 @@ def _last_plan(states: Mapping[str, State]) -> PlanNote:
     }
 
 
+def refuse_unrelated_table(dag: Dag, states: Mapping[str, State]) -> None:
+    """Refuse a table that a new folder brings to a lineage where every table had other columns.
+
+    It would pay for counts of nobody: whoever was not there when the version was first asked counts
+    as nothing. Configs and the ledger decide, no record. This guards a purse, as below.
+
+    Args:
+        dag: all jobs.
+        states: what the ledgers hold, by lineage.
+
+    Raises:
+        Refused: no column in common, and `respend` does not accept to pay.
+    """
+    planned_here = anchors.last_plans(follows.RESULTS)
+    for name, config in dag.project.experiments.items():
+        lineage, keys = config.dataset.lineage, _keys_behind(dag, name)
+        state, now, version = states.get(lineage, State()), _columns(keys), config.dataset.version
+        notes = [note["keys"] for plan in state.plans.values() for note in plan.values()]
+        known = {*chain(*(_columns(one) for one in notes if one.get(VERSION) == version))}
+        accepted = lineage in planned_here or config.respend or config.mode == "research"
+        if known and now and not known & now and state.binding and not accepted:
+            raise Refused(
+                f"lineage {lineage} holds a table with columns {_value_as_text(sorted(known))}, "
+                f"and this config has {_value_as_text(sorted(now))}: none in common. Nothing was "
+                "read or spent. Give other people's data a name of its own, dataset.lineage; for "
+                "other columns about the same people, set respend: true."
+            )
+
+
+def _columns(keys: Mapping[str, Any]) -> set[str]:
+    """The names of the columns that a config's keys declare as features."""
+    columns = keys.get("dataset.columns", ())
+    return {one if isinstance(one, str) else one["name"] for one in columns}
+
+
 def refuse_unconfirmed_repeats(dag: Dag, plan: Plan, states: Mapping[str, State]) -> None:
     """Refuse an edit that pays again, unsaid, for what the last run in this folder has finished.
 
@@ -146,7 +182,7 @@ def refuse_unconfirmed_repeats(dag: Dag, plan: Plan, states: Mapping[str, State]
     for artifact in plan.artifacts:
         name, config = artifact.experiment, project.experiments[artifact.experiment]
         state, note = states.get(artifact.lineage, State()), before.get(name)
-        if note is None or config.dataset.version != note["keys"].get("dataset.version"):
+        if note is None or config.dataset.version != note["keys"].get(VERSION):
             continue  # another number for the data says so
         finished = {done[question] for question in note["questions"] if question in done}
         new = [

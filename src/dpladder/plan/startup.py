@@ -294,6 +294,7 @@ def refuse_new_charges(plan: Plan, states: Mapping[str, State], dag: Dag) -> Non
         states: what the ledgers hold, by lineage.
         dag: all jobs.
     """
+    edits.refuse_unrelated_table(dag, states)
     edits.refuse_unconfirmed_repeats(dag, plan, states)
     home = open_home(create=False)
     for lineage, state in states.items():
