@@ -79,7 +79,8 @@ def test_no_trials_are_bought_where_the_prior_lies_beyond_the_largest_steps(reco
         sweep={"search": search},
     )
     assert bool(found.main.sweep.rungs) == bought
-    said = "reach kappa = 0.84 at most, and the prior's is 1.4, so they are taken"
+    said = "0.84 is below the usual 1.4, so trials would tell nothing new. Nothing needs doing; "
+    said += "a larger sweep.search.steps would reach it"
     assert (said in found.choices["main"]) == (not bought)
 
 

@@ -647,8 +647,9 @@ def _note_ladder(config: Config, look: LadderToBuy | None) -> Iterator[str]:
     elif look is not None and (out_of_reach := _kappa_out_of_reach(config)):
         reached, prior = out_of_reach
         yield (
-            f"no sweep: {at} the most and largest steps (sweep.search) reach kappa = "
-            f"{reached:.2g} at most, and the prior's is {prior:.2g}, so they are taken"
+            f"no sweep: {at} the largest steps (sweep.search) are best, though their kappa = "
+            f"{reached:.2g} is below the usual {prior:.2g}, so trials would tell nothing new. "
+            "Nothing needs doing; a larger sweep.search.steps would reach it, and take longer"
         )
     elif look is not None:
         best = best_ladder(strength(config), config.features.centre != "none")
