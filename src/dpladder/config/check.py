@@ -148,7 +148,7 @@ def _share(c: Config) -> Messages:
 def _lifetime(c: Config) -> Messages:
     """A limit below one total could never be met."""
     if c.privacy.lifetime and c.privacy.lifetime.epsilon < c.privacy.epsilon:
-        yield f"it must be at least privacy.epsilon = {c.privacy.epsilon!r}"
+        yield f"privacy.epsilon = {c.privacy.epsilon!r} is more: lower it; a run fixes this limit"
 
 
 def _without_noise(c: Config) -> Messages:
