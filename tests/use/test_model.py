@@ -362,6 +362,9 @@ def test_inputs_that_are_none_are_named(
 def test_a_folder_of_results_names_its_only_model(matrix: Any, tmp_path: Path, capsys: Any) -> None:
     final = tmp_path / "results/main/final/1"
     final.mkdir(parents=True)
+    for path in (tmp_path / "results", final / "weights.safetensors"):  # before any run
+        assert main(["predict", str(path), str(tmp_path / "data.npz")]) == 2
+        assert "Start dpladder run first" in capsys.readouterr().err
     matrix[0].rename(final / "weights.safetensors")
     assert main(["predict", str(tmp_path / "results"), str(tmp_path / "data.npz")]) == 0
     (tmp_path / "results/main/final/2").mkdir()

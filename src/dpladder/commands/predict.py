@@ -145,8 +145,10 @@ def model_file(path: Path) -> Path:
     files = sorted(
         {*path.glob("weights.safetensors"), *path.glob("**/final/*/weights.safetensors")}
     )
-    if len(files) != 1:
-        names = ", ".join(map(str, files)) or "no final model"
+    if not files:
+        raise BadInput(f"{path} holds no final model. Start dpladder run first, which makes one.")
+    if len(files) > 1:
+        names = ", ".join(map(str, files))
         raise BadInput(f"{path} holds {names}. Name one file: final/<epsilon>/weights.safetensors.")
     return files[0]
 

@@ -88,7 +88,8 @@ def load_with_mean(path: Path) -> tuple[Weights, NDArray[np.float64] | None, dic
             return layers, file.get_tensor(MEAN) if MEAN in stored else None, metadata
     except FileNotFoundError:
         raise BadInput(
-            f"{path} does not exist. Give results/<experiment>/final/<epsilon>/weights.safetensors."
+            f"{path} does not exist. Start dpladder run first, which makes a model, or give "
+            "the path of one, results/<experiment>/final/<epsilon>/weights.safetensors."
         ) from None
     except (SafetensorError, LookupError, OSError, ValueError, TypeError, AttributeError) as error:
         raise BadInput(
