@@ -241,6 +241,10 @@ def test_each_column_is_told_with_what_a_run_makes_of_it(kind: str, tmp_path: Pa
     )
     assert "sex: words, 25.0% missing; a feature for each of 1 levels; 2 records hold none" in told
     assert "propose" not in told
+    assert "warning" not in told
+    wrong = replace(layout, columns=(Column(name="sex", levels=("F", "m")),))
+    last = [*lines(columns_of(source, wrong), declared=True)][-1]
+    assert "warning  sex: no record holds F, and 3 hold no declared level" in last
 
 
 def test_a_column_that_holds_whole_rows_of_features_is_told_of_nothing(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ class ColumnReport:
         role: what it holds beside features, such as the label; None of another column.
         feature: what the config makes of it; None where it is no feature.
         lost: rows that count as nothing because of it, or, of levels, hold none of them.
+        empty_levels: declared levels that no row holds.
         unfit: why it is no feature by the look of it; None where it may be one.
     """
 
@@ -52,6 +53,7 @@ class ColumnReport:
     role: str | None
     feature: Chosen | None
     lost: int
+    empty_levels: tuple[str, ...]
     unfit: str | None
 
     @property
@@ -70,10 +72,10 @@ class ColumnReport:
             return f"the {self.role} of each record"
         if self.feature is None:
             return "not read"
+        lost = f"; {self.lost:,} records count as nothing: a record without a number is lost"
+        lost = lost if self.lost else ""
         if isinstance(self.feature, str):
-            return "a feature as it is" + self._lost_records_text(
-                "a record without a number is lost"
-            )
+            return f"a feature as it is{lost}"
         if self.feature.levels:
             text = f"a feature for each of {len(self.feature.levels)} levels"
             return text + (f"; {self.lost:,} records hold none of them" if self.lost else "")
@@ -82,10 +84,7 @@ class ColumnReport:
             text += ", cut to {:g} to {:g}".format(*self.feature.range)
         if isinstance(self.feature.missing, float):
             text += f", {self.feature.missing:g} where missing"
-        return text + self._lost_records_text("a record without a number is lost")
-
-    def _lost_records_text(self, why: str) -> str:
-        return f"; {self.lost:,} records count as nothing: {why}" if self.lost else ""
+        return text + lost
 
 
 def columns_of(source: Source, layout: Layout) -> list[ColumnReport]:
@@ -125,6 +124,7 @@ class _Tally:
         feature: what the config makes of it, if anything.
         rows, missing, words, lost: how many rows there are, have nothing, have no number, or are
             lost.
+        levels_there: declared levels that a row holds.
         dates: whether all that is there begins as a date does.
         different: values, each once, up to one more than levels may be.
         numbers: of all rows that have one, where each is a whole number; None where one is not.
@@ -137,6 +137,7 @@ class _Tally:
     missing: int = 0
     words: int = 0
     lost: int = 0
+    levels_there: set[str] = field(default_factory=set)
     dates: bool = True
     different: set[str] = field(default_factory=set)
     numbers: list[NDArray[np.float64]] | None = field(default_factory=list)
@@ -151,6 +152,7 @@ class _Tally:
         if self.feature is not None:
             matrix = matrix_of([self.feature], lambda _: cells)
             levels = levels_of(self.feature)
+            self.levels_there.update(np.array(levels)[matrix.any(0)] if levels else ())
             lost = matrix.sum(1) == 0 if levels else ~np.isfinite(matrix[:, 0])
             self.lost += int(np.count_nonzero(lost))
         here = numbers[present]
@@ -174,6 +176,7 @@ class _Tally:
             self.role,
             self.feature,
             self.lost,
+            tuple(one for one in levels_of(self.feature or "") if one not in self.levels_there),
             self._reason_to_skip(there),
         )
 
@@ -221,21 +224,13 @@ def hint_at_encoding(source: Source) -> str:
         if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
             return ""
         file.seek(0)
-        wrong = sum(not _is_utf8(line) for line in file)
+        wrong = sum(line.decode("utf-8", "ignore").encode() != line for line in file)
     return (
         f"encoding {wrong:,} lines are no UTF-8, so that their letters name other levels and "
         f"classes. Write the file anew: iconv -f WINDOWS-1252 -t UTF-8 {path} > new{path.suffix}"
         if wrong
         else ""
     )
-
-
-def _is_utf8(line: bytes) -> bool:
-    try:
-        line.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def lines(reports: Sequence[ColumnReport], declared: bool) -> Iterator[str]:
@@ -250,6 +245,11 @@ def lines(reports: Sequence[ColumnReport], declared: bool) -> Iterator[str]:
         yield f"column   {one.name}: {one.kind}, {one.missing:.1%} missing; {one.encoding_text}"
     if len(reports) > MOST_NAMES:
         yield f"column   and {len(reports) - MOST_NAMES:,} more"
+    for one in (one for one in reports if one.empty_levels and one.lost):
+        yield (
+            f"warning  {one.name}: no record holds {first_of(one.empty_levels)}, and {one.lost:,} "
+            "hold no declared level. Write levels as the table does, capitals too (dataset.columns)"
+        )
     if not reports or declared:
         return
     features = [one for one in reports if one.feature is not None]
