@@ -98,8 +98,11 @@ def check(configs: Sequence[Path]) -> None:
         "For your eyes only: what follows is private. What was seen is kept in the private folder "
         "alone, so that a check that is cut off goes on where it stopped.\n"
     )
-    for note in _note_modified_code():
-        print(note)
+    at = commit()
+    if at is not None and at.endswith(MODIFIED):
+        print(
+            f"modified code: this clone's files are not those of commit {at.removesuffix(MODIFIED)}"
+        )
     # Sources come with the private one of an experiment first, so public ones are compared with it.
     private: dict[str, Ids] = {}  # contents by lineage
     for config, looked in _sources(project):
@@ -160,8 +163,13 @@ def check(configs: Sequence[Path]) -> None:
         check_kind(config.features, surveyed.source)
         if looked.part is None:
             write_private(mark_of(config), b"")
-    for lineage, costs in sorted(_costs_of_jobs(project).items()):
-        print(f"time and memory of each private job on lineage {lineage}: {costs}")
+    folders = {
+        config.dataset.lineage: Path(config.paths.private) / config.dataset.lineage
+        for config in project.experiments.values()
+    }
+    for lineage, folder in sorted(folders.items()):
+        if (costs := folder / "diagnostics" / COSTS).is_file():
+            print(f"time and memory of each private job on lineage {lineage}: {costs}")
 
 
 def _check_network(config: Config) -> None:
@@ -179,16 +187,6 @@ def _check_network(config: Config) -> None:
         network = check_cut(features)
         if isinstance(config.learner, Tuning):
             check_tuning(config.learner, network)
-
-
-def _costs_of_jobs(project: Project) -> dict[str, Path]:
-    """By lineage, where jobs that ended keep their time and memory, as far as any did."""
-    folders = {
-        config.dataset.lineage: Path(config.paths.private) / config.dataset.lineage
-        for config in project.experiments.values()
-    }
-    files = {name: folder / "diagnostics" / COSTS for name, folder in folders.items()}
-    return {name: file for name, file in files.items() if file.is_file()}
 
 
 def _other_data(dataset: Dataset, surveyed: Survey, contents: Ids, keys: Keys) -> Iterator[str]:
@@ -229,15 +227,6 @@ def _private_records(lineage: str, private_contents: Ids, contents: Ids) -> Iter
 def _print_columns(reports: Sequence[column_report.ColumnReport], layout: Layout) -> None:
     for line in column_report.lines(reports, bool(layout.columns)):
         print(printable(line))
-
-
-def _note_modified_code() -> Iterator[str]:
-    """Whether this dpladder is any commit's."""
-    at = commit()
-    if at is not None and at.endswith(MODIFIED):
-        yield (
-            f"modified code: this clone's files are not those of commit {at.removesuffix(MODIFIED)}"
-        )
 
 
 def _sources(project: Project) -> Iterator[tuple[Config, SourceAsked]]:

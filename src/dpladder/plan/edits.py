@@ -147,8 +147,7 @@ def refuse_unrelated_table(dag: Dag, states: Mapping[str, State]) -> None:
 
 def _columns(keys: Mapping[str, Any]) -> set[str]:
     """The names of the columns that a config's keys declare as features."""
-    columns = keys.get("dataset.columns", ())
-    return {one if isinstance(one, str) else one["name"] for one in columns}
+    return {c if isinstance(c, str) else c["name"] for c in keys.get("dataset.columns", ())}
 
 
 def refuse_unconfirmed_repeats(dag: Dag, plan: Plan, states: Mapping[str, State]) -> None:
@@ -235,10 +234,8 @@ def _refuse_paying_again(terms: Terms, state: State, items: Sequence[Item], allo
         for charge in state.charges_for(item.question)
         if charge.status == "RESERVED"  # by a run that was cut off, of these very items
     ]
-    paid, wanted = (
-        state.charged_spends(*reserved),
-        tuple(spend for item in items for spend in item.spends),
-    )
+    paid = state.charged_spends(*reserved)
+    wanted = tuple(spend for item in items for spend in item.spends)
     before, after = lifetime_cost(terms, paid).epsilon, lifetime_cost(terms, paid + wanted).epsilon
     if after <= allowed:
         return

@@ -411,9 +411,7 @@ def say(text: str) -> None:
     Args:
         text: one message, without a line break at its end. Nothing private may be in it.
     """
-    if PEOPLE is None:
-        print(text, file=sys.stderr)
-        return
     print(text, file=sys.stderr)  # among Snakemake's words, which `reasons_in` reads
-    clear = "\r\033[K" if is_terminal() else ""  # the line that says how far the run is
-    os.write(int(PEOPLE), f"{clear}{text}\n".encode())
+    if PEOPLE is not None:
+        clear = "\r\033[K" if is_terminal() else ""  # the line that says how far the run is
+        os.write(int(PEOPLE), f"{clear}{text}\n".encode())
