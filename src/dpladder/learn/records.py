@@ -291,9 +291,9 @@ def _thin_rows(features: Any, loses: NDArray[np.float64], more: int, gram: Tenso
         gram: gets the rows' squared lengths, the bias left out.
     """
 
-    summed, width = [*features.sums_of_hats], features.shape[-1]
-    spans = thin_rows.spans(features.sums_of_hats, len(loses))
-    lines = spans[:width, summed]
+    sums, width, most = features.sums_of_hats, features.shape[-1], features.most
+    to_whole, summed = thin_rows.matrix_to_whole(sums, len(loses)), [*sums]
+    lines = to_whole[:width, summed]
 
     def blocks() -> Iterator[NDArray[np.float32]]:
         for rows in _slices(len(features), LONGEST_SINGLE):  # in full for a moment
@@ -304,12 +304,12 @@ def _thin_rows(features: Any, loses: NDArray[np.float64], more: int, gram: Tenso
             full[:, summed] = x @ lines
             full -= loses[:width]
             squares = (full**2).sum(axis=1)
-            squares[~finite | (np.count_nonzero(x, axis=1) > features.most)] = np.inf
+            squares[~finite | (np.count_nonzero(x, axis=1) > most)] = np.inf
             gram[rows] = torch.from_numpy(squares)[:, None, None]
             x[~(squares <= LONGEST)] = 0.0  # no number among them
             yield x
 
-    return thin_rows.gather(blocks(), len(features) + more, features.most, loses, spans)
+    return thin_rows.gather(blocks(), len(features) + more, most, loses, to_whole)
 
 
 def _slices(count: int, size: int) -> list[slice]:

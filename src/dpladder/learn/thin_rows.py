@@ -33,14 +33,14 @@ class ThinRows:
         numbers, columns: what is not zero, row after row, and where in its row each stands.
         ends: int64 (records + 1,), where each row begins, and the last one ends.
         loses: float64 (width,), what every row loses: the mean, and -1 for a bias.
-        spans: float64 (width, width), what makes a whole row of the numbers that are kept.
+        to_whole: float64 (width, width), what makes a whole row of the numbers that are kept.
     """
 
     numbers: NDArray[np.float32]
     columns: NDArray[np.uint16]
     ends: NDArray[np.int64]
     loses: Floats
-    spans: csr_array
+    to_whole: csr_array
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -64,7 +64,7 @@ class ThinRows:
 
     def dense(self, rows: slice | Tensor) -> Tensor:
         """Some rows in full, float32 (rows, 1, width)."""
-        full = (self.read(rows) @ self.spans).toarray() - self.loses
+        full = (self.read(rows) @ self.to_whole).toarray() - self.loses
         return torch.from_numpy(full.astype(np.float32))[:, None]
 
 
@@ -74,13 +74,15 @@ class ThinProducts:
 
     Attributes:
         rows: all of them.
-        heads: float64 (heads, width).
+        heads: float32 (heads, width), of the numbers that are kept.
+        lost: float32 (heads, 1), what each loses by what every row loses.
         opposite: whether a head is the difference of two, and their residuals are opposite: those
             of a softmax of two classes.
     """
 
     rows: ThinRows
-    heads: Floats
+    heads: NDArray[np.float32]
+    lost: NDArray[np.float32]
     opposite: bool
 
     def read(self, chunk: slice | Tensor) -> csr_array:
@@ -89,17 +91,15 @@ class ThinProducts:
 
     def logits(self, x: csr_array) -> Tensor:
         """float32 (outputs, records)."""
-        lost = (self.heads @ self.rows.loses).astype(np.float32)
-        heads = (self.heads @ self.rows.spans.T).astype(np.float32)
-        logits = np.stack([x @ head for head in heads])
-        outputs = torch.from_numpy(logits - lost[:, None])
+        logits = np.stack([x @ head for head in self.heads])
+        outputs = torch.from_numpy(logits - self.lost)
         return _pairs(torch.zeros_like(outputs), outputs) if self.opposite else outputs
 
     def added_up(self, residual: Tensor, x: csr_array) -> Tensor:
         """The sum over records of residual times row, float64 (outputs, width)."""
         factors = (residual[1::2] if self.opposite else residual).double().numpy()
         wide = csr_array((x.data.astype(np.float64), x.indices, x.indptr), shape=x.shape).T
-        sums = np.stack([wide @ factor for factor in factors]) @ self.rows.spans
+        sums = np.stack([wide @ factor for factor in factors]) @ self.rows.to_whole
         total = torch.from_numpy(sums - factors.sum(1, keepdims=True) * self.rows.loses)
         return _pairs(-total, total) if self.opposite else total
 
@@ -108,26 +108,28 @@ def products_with(rows: ThinRows, weights: Tensor, opposite: bool) -> ThinProduc
     """Products with heads, float64 (trainings, outputs, width)."""
     heads = weights.numpy()
     heads = heads[:, 1:] - heads[:, :1] if opposite else heads
-    return ThinProducts(rows, heads.reshape(-1, heads.shape[2]), opposite)
+    heads = heads.reshape(-1, heads.shape[2])
+    folded, lost = heads @ rows.to_whole.T, heads @ rows.loses[:, None]
+    return ThinProducts(rows, folded.astype(np.float32), lost.astype(np.float32), opposite)
 
 
-def spans(sums_of_hats: Mapping[int, tuple[int, Floats]], width: int) -> csr_array:
-    """What makes a whole row of the numbers that are kept.
+def matrix_to_whole(sums_of_hats: Mapping[int, tuple[int, Floats]], width: int) -> csr_array:
+    """What makes a whole row of the numbers that are kept: float64 (width, width).
 
     Args:
         sums_of_hats: numbers that hats tell, as `Mapped` has them (data/centre.py).
         width: of a row.
     """
-    spans = lil_array((width, width))
-    spans.setdiag(1.0)
+    matrix = lil_array((width, width))
+    matrix.setdiag(1.0)
     for number, (first, knots) in sums_of_hats.items():
-        spans[number, number] = 0.0
-        spans[first : first + len(knots), number] = knots
-    return csr_array(spans)
+        matrix[number, number] = 0.0
+        matrix[first : first + len(knots), number] = knots
+    return csr_array(matrix)
 
 
 def gather(
-    blocks: Iterable[NDArray[np.float32]], rows: int, most: int, loses: Floats, spans: csr_array
+    blocks: Iterable[NDArray[np.float32]], rows: int, most: int, loses: Floats, to_whole: csr_array
 ) -> ThinRows:
     """Rows of which only what is not zero is ever in memory.
 
@@ -135,7 +137,7 @@ def gather(
         blocks: rows before they lose anything, less the numbers that hats tell, in order.
         rows: how many there are to be; those behind the blocks' own are zeros.
         most: numbers of a row that are not zero.
-        loses, spans: as `ThinRows` has them.
+        loses, to_whole: as `ThinRows` has them.
     """
     numbers, columns = np.empty(rows * most, np.float32), np.empty(rows * most, np.uint16)
     ends = np.zeros(rows + 1, np.int64)
@@ -148,7 +150,7 @@ def gather(
         ends[done + 1 : behind + 1] = used + np.bincount(row, minlength=len(block)).cumsum()
         done, used = behind, here.stop
     ends[done + 1 :] = used
-    return ThinRows(numbers[:used], columns[:used], ends, loses, spans)
+    return ThinRows(numbers[:used], columns[:used], ends, loses, to_whole)
 
 
 def _pairs(first: Tensor, second: Tensor) -> Tensor:
