@@ -925,7 +925,7 @@ def _check_cells(X: Any, cells: Mapping[str, Sequence[Cell]], columns: Mapping[s
             read = [not is_missing(cell) and level_as_text(cell) in known for cell in cells[name]]
         else:
             read = np.isfinite(matrix_of([name], cells.__getitem__)[:, 0]).tolist()
-        lost = read.count(False)
+        lost = not all(read)
         if lost and not any(read):
             what = f"none of the levels {levels}" if levels else "no number"
             way_out = (
@@ -939,9 +939,8 @@ def _check_cells(X: Any, cells: Mapping[str, Sequence[Cell]], columns: Mapping[s
             )
         if lost and not levels and not (isinstance(declared, dict) and "missing" in declared):
             warnings.warn(
-                f"{lost:,} of {len(read):,} records have no number in {name}, and count as "
-                f'nothing. Give a public figure for them: columns={{"{name}": {{..., "missing": '
-                "40}}.",
+                f"records without a number in {name} count as nothing, and there are some. Give a "
+                f'public figure for them: columns={{"{name}": {{..., "missing": 40}}}}.',
                 stacklevel=4,
             )
 

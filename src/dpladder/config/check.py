@@ -148,7 +148,10 @@ def _share(c: Config) -> Messages:
 def _lifetime(c: Config) -> Messages:
     """A limit below one total could never be met."""
     if c.privacy.lifetime and c.privacy.lifetime.epsilon < c.privacy.epsilon:
-        yield f"privacy.epsilon = {c.privacy.epsilon!r} is more: lower it; a run fixes this limit"
+        yield (
+            f"it must be at least privacy.epsilon = {c.privacy.epsilon!r}. Lower that one where a "
+            "run has fixed this limit"
+        )
 
 
 def _without_noise(c: Config) -> Messages:
